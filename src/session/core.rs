@@ -212,16 +212,16 @@ impl Append {
 struct HeldContext {
     params: ContextParams,
     ticket: Ticket,
-    waits_for: WaitsFor,
+    starts: Starts,
 }
 
-/// The end that a request for the context waits for.
+/// The work that a request for the context starts where the context is over the window and no work runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum WaitsFor {
-    /// Counts, or the cutting of old tool results. A compaction may follow.
-    Decision,
-    /// A compaction. The request starts no other one.
-    Compaction,
+enum Starts {
+    /// The maintenance that is due.
+    Maintenance,
+    /// None. The maintenance before was fruitless, and the same decision would start it again.
+    Nothing,
 }
 
 /// Requests that only read. Each runs beside the session and has its own answer.
@@ -383,12 +383,12 @@ impl Core {
                 }
             }
             Input::Stop => {
+                self.end_now();
                 self.stop_running(None);
                 self.reads.stop.request();
                 for HeldContext { ticket, .. } in self.held.drain(..) {
                     ticket.fail(&Failure::Cancelled);
                 }
-                self.end_now();
             }
             Input::Turn => self.turn(),
             Input::Tick => self.tick(at),

@@ -1,7 +1,7 @@
 //! One compaction from its start event to its end event, and everything that may happen to it.
 
 use crate::{
-    provider::{Format, Provider, Step},
+    provider::{Asked, Format, Provider, Step},
     summarizing::{good_model, held_model, session, settings},
     support::{Daemon, Home, assistant, calls, entries, header, result, session_of, text_of, turns, user},
 };
@@ -434,6 +434,39 @@ fn what_is_appended_meanwhile_is_kept() {
     assert_eq!(seen.len(), 2);
     assert_eq!(seen[1]["content"][0]["text"], "typed meanwhile");
     assert!(daemon.ok("session/usage", json!({"sessionId": session}))["contextTokens"].as_u64() < Some(1_500));
+}
+
+#[test]
+fn a_context_in_a_providers_format_waits_for_the_compaction_that_messages_make_due_meanwhile() {
+    for (model, outcome) in [("test/writer", "completed"), ("test/none", "failed")] {
+        let provider = Provider::start(Format::Anthropic);
+        let (release, writes) = held_model();
+        provider.otherwise(move |asked: &Asked| {
+            let written = writes(asked);
+            if asked.model() == "none" { Step::unauthorized() } else { written }
+        });
+        let window = |id: &str, window: u64| json!({"provider": "test", "id": id, "api": "anthropic", "baseUrl": provider.base_url(), "contextWindow": window});
+        let models = [window("model", 16_000), window("writer", 200_000), window("none", 200_000)];
+        let more = json!({"models": models, "compaction": {"models": ["test/writer"], "speculative": false}});
+        let (mut daemon, session, _) = session(&settings(&provider, Format::Anthropic, more), &turns(12));
+        let by_hand = json!({"sessionId": session, "keepRecentTokens": 600, "model": model, "wait": true});
+        let by_hand = daemon.begin("session/compact", by_hand);
+        provider.wait_for(1);
+        let large = |daemon: &mut Daemon, topic: &str| {
+            daemon.append(&session, &[user(&text_of(18_000, topic)), assistant("Read."), user("On.")]);
+        };
+        large(&mut daemon, "first");
+        let context = daemon.begin("session/context", json!({"sessionId": session, "format": "anthropic"}));
+        large(&mut daemon, "second");
+        drop(release);
+        large(&mut daemon, "third");
+        assert_eq!(daemon.answer(by_hand).expect("an answer")["outcome"], outcome);
+        let context = daemon.answer(context).unwrap_or_else(|refused| panic!("{model}: {refused:#}"));
+        assert!(context["usage"]["contextTokens"].as_u64() <= Some(16_000), "{model}: {}", context["usage"]);
+        assert_eq!(daemon.context(&session)["usage"]["contextWindow"], 16_000);
+        let (starts, ends) = (daemon.count("compaction_start"), daemon.count("compaction_end"));
+        assert!(starts >= 2 && starts == ends, "{model}: {starts} starts, {ends} ends");
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ mod resuming;
 pub(super) mod speculating;
 
 use super::{
-    Append, Core, Ending, LogState, Unanswered, WaitsFor, Write,
+    Append, Core, Ending, LogState, Unanswered, Write,
     commands::prune,
     due::{Due, DueCompaction, DueRepeat},
     edit::Staged,
@@ -217,17 +217,11 @@ impl Core {
     }
 
     /// Starts the maintenance that is due, for a request that waits for it.
-    pub(super) fn maintain(&mut self) -> WaitsFor {
+    pub(super) fn maintain(&mut self) {
         self.idle_gives_way();
         match self.relief() {
-            Some((staged, event)) => {
-                self.write(Write::Relief(staged, event));
-                WaitsFor::Decision
-            }
-            None => {
-                self.start_unasked();
-                WaitsFor::Compaction
-            }
+            Some((staged, event)) => self.write(Write::Relief(staged, event)),
+            None => self.start_unasked(),
         }
     }
 

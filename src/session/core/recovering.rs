@@ -336,9 +336,7 @@ impl Core {
             End::Skipped(nothing) => Some(Failure::NothingToCompact(*nothing).to_string()),
         };
         let leaf = self.state.visible_leaf();
-        if matches!(end, End::Completed(_)) {
-            self.decide_held_anew();
-        }
+        self.held_go_on_after(&recovery.kind, &end);
         let why = why.filter(|_| !planted(Fault::FailureForgotten) && !self.went_on(&recovery));
         let limits = self.limits();
         self.recoveries.failed = why.map(|why| Failed { leaf, why: recovery.kind.failed(&why), limits });

@@ -11,7 +11,7 @@ use crate::{
     protocol::{errors::Failure, events::Event, notices::NoticeCode, types::AppendAnswer},
     session::{
         core::{
-            Append, Core, LogState, Unanswered, WaitsFor, Write,
+            Append, Core, LogState, Starts, Unanswered, Write,
             background::IndexBuild,
             commands::entries,
             work::{TransferPhase, Work},
@@ -249,7 +249,7 @@ impl Core {
                 let title = "The context could not be made smaller";
                 self.warn(NoticeCode::ContextNotReduced, title, failure.to_string());
                 // Another try would fail, too, and the requests would start one after the other.
-                self.held.iter_mut().for_each(|context| context.waits_for = WaitsFor::Compaction);
+                self.held_start(Starts::Nothing);
                 self.answer_held();
             }
             Write::Recovery { due, .. } => self.recover(due, Err(failure.clone())),

@@ -79,6 +79,7 @@ impl Core {
             {
                 let kind = self.relay_around().unwrap_or(&operation.kind).clone();
                 self.rests_after(&kind, &End::Cancelled);
+                self.held_go_on_after(&kind, &End::Cancelled);
                 self.work = Work::None;
                 self.forget_cancelled_recovery();
                 self.forget_cancelled_relay();

@@ -22,11 +22,12 @@ impl CommandMethod for SessionClose {
 impl Core {
     /// Ends the session. Running work is cancelled. The ticket is answered when the file is closed.
     pub(in crate::session::core) fn leave(&mut self, ticket: Ticket) {
+        // The contexts that wait start nothing any more.
+        self.ending = Ending::Now(vec![ticket]);
         if !planted(Fault::CloseWaits) {
             self.stop_running(None);
         }
         self.reads.stop.request();
-        self.ending = Ending::Now(vec![ticket]);
         // Those that waited for counts.
         self.answer_held();
     }

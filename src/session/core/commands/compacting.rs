@@ -451,9 +451,7 @@ impl Core {
         let notices = notice.into_iter().chain(self.notices_behind(&operation.kind, &end)).collect();
         self.rests_after(&operation.kind, &end);
         self.transfer_ends(&operation.kind, &end);
-        if matches!(end, End::Completed(_)) {
-            self.decide_held_anew();
-        }
+        self.held_go_on_after(&operation.kind, &end);
         if operation.kind.is_idle() {
             return self.finish_idle(operation, end, notices);
         }
@@ -472,8 +470,8 @@ impl Core {
 
     pub(in crate::session::core) fn answer_held(&mut self) {
         self.settle();
-        for HeldContext { params, ticket, waits_for } in std::mem::take(&mut self.held) {
-            self.context(params, ticket, waits_for);
+        for HeldContext { params, ticket, starts } in std::mem::take(&mut self.held) {
+            self.context(params, ticket, starts);
         }
     }
 }

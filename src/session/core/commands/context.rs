@@ -14,13 +14,15 @@ use crate::{
     },
     session::{
         core::{
-            Core, Ending, HeldContext, WaitsFor,
+            Core, Ending, HeldContext, Starts,
             command::{Command, SessionMethod},
             queue,
             recovering::reports::contexts::Identity,
         },
         effects::{Answer, Ticket},
         fault::{Fault, planted},
+        kind::{OperationKind, Product},
+        operations::End,
         state::View,
     },
     wire::transport::Piece,
@@ -32,7 +34,7 @@ impl SessionMethod for SessionContext {
         if ticket.cancelled() && !planted(Fault::CancelledContextAnswered) {
             return ticket.fail(&Failure::Cancelled);
         }
-        core.context(params, ticket, WaitsFor::Decision);
+        core.context(params, ticket, Starts::Maintenance);
     }
 }
 
@@ -40,9 +42,9 @@ impl SessionMethod for SessionContext {
 enum Way {
     /// The context as the session stands.
     Answer,
-    /// The context behind the maintenance that runs, or behind the counts that decide.
-    Hold(WaitsFor),
-    /// The context behind maintenance that starts now.
+    /// The context after the work that runs, or after the counts that decide.
+    Hold,
+    /// The context after maintenance that starts now.
     Maintain,
     /// No request with this context fits the window, and no maintenance may run.
     TooLarge(Floor),
@@ -65,32 +67,32 @@ fn within_window(view: &View, path: &Path) -> Result<(), Failure> {
 }
 
 impl Core {
-    /// Answers a request for a context, holds it, or refuses it. `waited_for` is the end that it waited for before.
-    pub(in crate::session::core) fn context(&mut self, params: ContextParams, ticket: Ticket, waited_for: WaitsFor) {
-        let waits_for = match self.way(&params, waited_for) {
+    /// Answers a request for a context, holds it, or refuses it.
+    pub(in crate::session::core) fn context(&mut self, params: ContextParams, ticket: Ticket, starts: Starts) {
+        match self.way(&params, starts) {
             Way::Answer => return self.answer_context(params, ticket),
             Way::TooLarge(floor) => {
                 let why = self.why();
                 return ticket.fail(&Failure::OverWindow { floor, why });
             }
-            Way::Hold(_) | Way::Maintain if self.held.len() >= queue::FULL => {
+            Way::Hold | Way::Maintain if self.held.len() >= queue::FULL => {
                 return ticket.fail(&Failure::Overloaded { retry_after_ms: queue::TRY_AGAIN });
             }
-            Way::Hold(waits_for) => waits_for,
+            Way::Hold => {}
             // A start is recorded in the lock, which is with the writer.
             Way::Maintain if !self.listens() => {
                 return self.queue.put_back(Command::call::<SessionContext>(params), ticket);
             }
             Way::Maintain => self.maintain(),
-        };
-        self.held.push(HeldContext { params, ticket, waits_for });
+        }
+        self.held.push(HeldContext { params, ticket, starts });
     }
 
     /// A request that waits, or that is in a provider's format, gets a context that fits a window that is known.
-    fn way(&self, params: &ContextParams, waited_for: WaitsFor) -> Way {
+    fn way(&self, params: &ContextParams, starts: Starts) -> Way {
         let (waits, runs) = (params.wait == Some(true), self.works_in_front() && !planted(Fault::ContextNotHeld));
         if waits && runs || must_fit(params) && (self.recovers() || self.switches()) {
-            return Way::Hold(WaitsFor::Compaction);
+            return Way::Hold;
         }
         let leaf = params.leaf_entry_id.as_ref();
         let at_leaf = leaf.is_none_or(|leaf| self.state.path().visible_leaf() == Some(leaf));
@@ -106,21 +108,36 @@ impl Core {
                 Way::TooLarge(fullness.floor(self.state.path()))
             }
             None => Way::Answer,
-            Some(_) if runs => Way::Hold(WaitsFor::Compaction),
-            Some(_) if self.counting.runs() && matches!(self.ending, Ending::No) => Way::Hold(WaitsFor::Decision),
-            Some(_) if waited_for == WaitsFor::Decision && self.maintenance_is_due() => Way::Maintain,
+            Some(_) if runs => Way::Hold,
+            Some(_) if self.counting.runs() && matches!(self.ending, Ending::No) => Way::Hold,
+            Some(_) if starts == Starts::Maintenance && self.maintenance_is_due() => Way::Maintain,
             Some(floor) => Way::TooLarge(floor),
         }
     }
 
-    /// The contexts that wait may start maintenance again: messages that came meanwhile may be over the window.
-    pub(in crate::session::core) fn decide_held_anew(&mut self) {
-        self.held.iter_mut().for_each(|context| context.waits_for = WaitsFor::Decision);
+    /// Sets the work that the contexts that wait start after this end of an operation. Messages that came meanwhile may be over
+    /// the window, so a context starts the maintenance that is due. It starts none after automatic maintenance that did not
+    /// complete, which would repeat itself, and none after a compaction that was cancelled. No context waits for idle maintenance.
+    pub(in crate::session::core) fn held_go_on_after(&mut self, kind: &OperationKind, end: &End<Product>) {
+        if kind.is_idle() {
+            return;
+        }
+        let is_fruitless = match end {
+            End::Completed(_) => false,
+            End::Cancelled => !matches!(kind, OperationKind::Transfer(_)),
+            End::Failed(_) | End::Skipped(_) => kind.is_automatic(),
+        };
+        self.held_start(if is_fruitless { Starts::Nothing } else { Starts::Maintenance });
+    }
+
+    /// Sets the work that the contexts that wait start where they are over the window.
+    pub(in crate::session::core) fn held_start(&mut self, starts: Starts) {
+        self.held.iter_mut().for_each(|context| context.starts = starts);
     }
 
     /// Whether a context that waits is over the window, and more maintenance makes it smaller.
     pub(in crate::session::core) fn held_needs_more(&self) -> bool {
-        let decides = |context: &HeldContext| context.waits_for == WaitsFor::Decision && must_fit(&context.params);
+        let decides = |context: &HeldContext| context.starts == Starts::Maintenance && must_fit(&context.params);
         self.held.iter().any(decides)
             && self.failed_recovery().is_none()
             && too_large(&self.state.measure(), self.state.path()).is_some()
@@ -249,14 +266,21 @@ impl Context {
 mod tests {
     use super::*;
     use crate::{
-        protocol::{SessionConfigure, SessionStatus, events::Event, types::Outcome},
+        ids::OperationId,
+        protocol::{
+            SessionClose, SessionConfigure, SessionReference, SessionStatus,
+            events::{Event, Reason},
+            types::Outcome,
+        },
         session::{
             core::{
-                Input,
-                held::{Held, answer, answered, events, job, log_work, outcomes},
+                Input, Over,
+                command::CommandMethod as _,
+                held::{Held, answer, answered, events, job, log_work, outcomes, started},
             },
             effects::{Effect, Read},
             jobs::{DraftOrder, Job},
+            source,
         },
         settings::{Layers, layers::Source},
     };
@@ -372,14 +396,88 @@ mod tests {
     }
 
     #[test]
-    fn a_request_for_a_provider_waits_for_a_compaction_and_starts_no_other_one() {
+    fn a_context_starts_the_compaction_that_is_due_behind_one_by_hand_that_failed_and_no_other_behind_it() {
         let mut held = over_window(&json!({}));
         let order = held.begin_draft(1);
         assert!(!is_answered(&ask(&mut held, 2, json!({"format": "anthropic"})), 2));
         let effects = fail(&mut held, order);
-        assert_eq!(outcomes(&effects), [Outcome::Failed]);
+        assert_eq!((outcomes(&effects), started(&effects)), (vec![Outcome::Failed], vec![Reason::Threshold]));
+        assert!(!is_answered(&effects, 2));
+        let Job::Plan(order) = job(effects) else { unreachable!("it is planned") };
+        let effects = held.feed(Input::Planned(order.id, Err(Failure::Internal("it failed".to_owned()))));
         assert!(is_refused(&effects, 2));
         assert!(!starts_compaction(&effects));
+    }
+
+    #[test]
+    fn a_context_behind_a_compaction_by_hand_that_was_cancelled_starts_none() {
+        for begins in [true, false] {
+            let mut held = over_window(&json!({}));
+            if begins {
+                held.begin_draft(1);
+            } else {
+                held.compact(1);
+                held.turn();
+            }
+            assert!(!is_answered(&ask(&mut held, 2, json!({"format": "anthropic"})), 2));
+            let effects = held.cancel(3);
+            assert!(is_refused(&effects, 2), "{begins}");
+            assert_eq!(outcomes(&effects), [Outcome::Cancelled], "{begins}");
+        }
+    }
+
+    /// A session in which a reference was asked for with number 1. Messages that came meanwhile are over the window, and a
+    /// context waits with number 2. `begins`: the source of the reference was found. Returns the id of the reference.
+    fn referring(begins: bool) -> (Held, OperationId) {
+        let mut held = session(Some(16_000), &json!({}));
+        let params = json!({"sessionId": "held", "fromSessionId": "other", "question": "Which port?", "wait": true});
+        held.send(1, SessionReference::command(serde_json::from_value(params).expect("params")));
+        let Job::Source(order) = job(held.turn()) else { unreachable!("the source is looked for first") };
+        if begins {
+            let source = source::Source { id: "other".into(), file: None, path: Path::of(&[]) };
+            held.feed(Input::Sourced(order.id.clone(), Ok(source)));
+        }
+        let text = json!({"role": "user", "content": "a word ".repeat(12_000), "timestamp": 1});
+        held.append_with(4, json!({ "messages": [text] }));
+        let work = log_work(held.turn()).expect("a write");
+        held.back(work);
+        assert!(!is_answered(&ask(&mut held, 2, json!({"format": "anthropic"})), 2));
+        (held, order.id)
+    }
+
+    #[test]
+    fn a_context_starts_the_compaction_that_is_due_after_a_transfer_without_a_result() {
+        let missing = || Failure::Internal("it is missing".to_owned());
+        for (name, begins, cancels) in
+            [("without a source", false, false), ("failed", true, false), ("cancelled", true, true)]
+        {
+            let (mut held, id) = referring(begins);
+            let effects = match (cancels, begins) {
+                (true, _) => held.cancel(3),
+                (false, true) => held.feed(Input::Transferred(id, Err(missing()))),
+                (false, false) => held.feed(Input::Sourced(id, Err(missing()))),
+            };
+            assert_eq!(started(&effects), [Reason::Threshold], "{name}");
+            assert!(!is_answered(&effects, 2), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_context_starts_no_compaction_in_a_session_that_ends() {
+        for closes in [true, false] {
+            let (mut held, _) = referring(true);
+            let effects = if closes {
+                held.send(
+                    3,
+                    SessionClose::command(serde_json::from_value(json!({"sessionId": "held"})).expect("params")),
+                );
+                held.turn()
+            } else {
+                held.feed(Input::Stop)
+            };
+            assert!(is_answered(&effects, 2) && !starts_compaction(&effects), "{closes}");
+            assert_eq!(held.core.over(), Over::Yes, "{closes}");
+        }
     }
 
     /// A session over its window by an estimate, whose entries are being counted. A context waits with number 2.

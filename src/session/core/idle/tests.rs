@@ -600,3 +600,17 @@ fn a_timer_that_ends_while_other_work_runs_starts_anew() {
     held.core.upkeep.after_turn = None;
     assert_eq!(asks(&mut held), Some(TIMEOUT));
 }
+
+#[test]
+fn a_context_that_waits_for_counts_starts_the_compaction_that_is_due_after_idle_maintenance_gave_way() {
+    let (mut held, _) = running();
+    let models = json!([{"provider": "p", "id": "m", "contextWindow": 3_000}]);
+    let settings = json!({"tokens": {"estimator": "auto"}, "models": models, "defaultModel": "p/m"});
+    held.feed(Input::Layers(Layers::of(vec![(Source::Global, settings)])));
+    held.call::<SessionContext>(7, json!({"format": "anthropic"}));
+    assert_eq!(answer(&held.turn(), 7), None, "it waits for counts");
+    activity(&mut held, 8);
+    held.at.tokenizer = true;
+    let effects = held.feed(Input::Counted);
+    assert_eq!((started(&effects), answer(&effects, 7)), (vec![Reason::Threshold], None));
+}

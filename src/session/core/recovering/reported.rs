@@ -6,7 +6,7 @@ use crate::{
     conversation::{entry::Entry, message::outline::Role},
     ids::EntryId,
     session::{
-        core::{Core, Ending, Write, due::DueRecovery, edit::Staged},
+        core::{Core, Ending, Starts, Write, due::DueRecovery, edit::Staged},
         operations::Asked,
     },
     settings::Switch,
@@ -83,7 +83,7 @@ impl Core {
     /// Removes answers from the context. No recovery follows.
     pub(super) fn remove(&mut self, answers: &[EntryId]) {
         // They waited for a recovery, and there is none.
-        self.decide_held_anew();
+        self.held_start(Starts::Maintenance);
         match self.removal(answers.iter()) {
             Ok(staged) if !staged.entries.is_empty() => self.write(Write::Removal(staged)),
             _ => self.answer_held(),
