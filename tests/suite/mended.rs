@@ -114,13 +114,16 @@ fn an_answer_with_nothing_in_it_is_an_answer() {
     let model = json!({"path": path, "model": "some/model"});
     let session = daemon.ok("session/load", model)["session"]["sessionId"].clone();
     let id = daemon.begin("session/compact", json!({"sessionId": session, "keepRecentTokens": 300, "wait": true}));
-    let asked = loop {
-        let frame = daemon.frame();
-        if frame["method"] == "llm/complete" {
-            break frame["id"].clone();
-        }
-    };
-    daemon.send(&json!({"jsonrpc": "2.0", "id": asked}));
+    // The summary has two parts, and each is asked for.
+    for _ in 0..2 {
+        let asked = loop {
+            let frame = daemon.frame();
+            if frame["method"] == "llm/complete" {
+                break frame["id"].clone();
+            }
+        };
+        daemon.send(&json!({"jsonrpc": "2.0", "id": asked}));
+    }
     let result = daemon.answer(id).expect("an answer")["result"].clone();
     assert_eq!(result["method"], "extractive");
     assert_eq!(result["rejected"][0]["error"]["code"], "provider_error");

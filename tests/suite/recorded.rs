@@ -338,7 +338,8 @@ fn an_event_behind_a_subscription_is_compared() {
 #[test]
 fn a_cancelled_and_a_failing_summary_replay() {
     let provider = Provider::start(Format::OpenAiChat);
-    provider.script([Step::unauthorized(), Step::hang()]);
+    // Both parts of the first summary fail.
+    provider.script([Step::unauthorized(), Step::unauthorized(), Step::hang()]);
     provider.otherwise(|asked: &Asked| good_model(asked));
     let home = Home::new();
     home.settings(&settings(&provider, Format::OpenAiChat, json!({})));
@@ -350,7 +351,7 @@ fn a_cancelled_and_a_failing_summary_replay() {
     assert_eq!(failed["result"]["method"], "extractive", "{failed:#}");
     client.ok("session/undo_compaction", json!({"sessionId": session}));
     let hanging = client.daemon.begin("session/compact", compact.clone());
-    provider.wait_for(2);
+    provider.wait_for(3);
     let waiting = client.daemon.begin("session/compact", compact.clone());
     client.ok("session/append", json!({"sessionId": session, "messages": [user("meanwhile")]}));
     client.ok("session/cancel", json!({"sessionId": session}));
