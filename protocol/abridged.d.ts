@@ -574,6 +574,8 @@ export interface StatusAnswer {
   queue: Queue;
   /** Operations that run. */
   operations: RunningOperation[];
+  /** Compactions that wait for the end of the turn. The session is not busy because of them. */
+  waiting: WaitingOperation[];
   /** Tokens that models took for work beside the turns. */
   spent: Spent;
   /** Hooks that the client answers for this session. Absent where there is none. */
@@ -609,6 +611,32 @@ export interface RunningOperation {
   /** Time of its start. */
   startedAt: string;
 }
+
+/** An operation that was asked for and waits for its start. */
+export interface WaitingOperation {
+  /** Id of the operation. `session/cancel` takes it. */
+  operationId: OperationId;
+  /** Kind of the operation: `compaction`. */
+  kind: string;
+  /** Reason of the operation. */
+  reason: string;
+  /** Event for which it waits. */
+  when: When;
+  /** Time of the request. */
+  since: string;
+  /** Whether it has instructions for the summary. */
+  hasInstructions: boolean;
+}
+
+/** Time at which a compaction starts. */
+export type When =
+  /** Immediately. */
+  | "now"
+  /**
+   * After the next complete answer without calls; immediately, if the turn is over. Until then the compaction is in
+   * `waiting` of `session/status`, also after a restart. A second request answers the same id, and its params count.
+   */
+  | "after_turn";
 
 /**
  * Requests and tokens that models took for work beside the turns of a session: summaries, retries and rejected answers
@@ -1168,13 +1196,6 @@ export type CompactMethod =
   /** A summary extracted without a model. */
   | "extractive";
 
-/** Time at which a compaction starts. */
-export type When =
-  /** Immediately. */
-  | "now"
-  /** After the next complete answer without calls; immediately, if the turn is over. */
-  | "after_turn";
-
 /** Initiator of a compaction. */
 export type Initiator =
   /** A person. */
@@ -1433,7 +1454,9 @@ export type WhyNothing =
   /** The context would not be smaller. */
   | "would_not_shrink"
   /** An agent asked below half of the threshold. */
-  | "below_half_threshold";
+  | "below_half_threshold"
+  /** A compaction waited for the end of the turn, and another compaction, a reset or a handoff came before it. */
+  | "superseded";
 
 /** Parts that a compaction cannot reduce, in tokens. */
 export interface ContextFloor {
@@ -2776,6 +2799,8 @@ export type NoticeCode =
   | "file_changed"
   /** The costs of model requests could not be stored. */
   | "costs_not_recorded"
+  /** The start or the end of the wait for the end of a turn could not be stored. */
+  | "after_turn_not_recorded"
   /** Smaller messages could not be stored, so the context is as large as before. */
   | "context_not_reduced"
   /** The removal of a failed answer could not be stored. */

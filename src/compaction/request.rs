@@ -18,7 +18,7 @@ use crate::{
     settings::{Sourced, Style},
 };
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// A request for a compaction with everything that its plan depends on. It owns copies, so that the session can continue.
@@ -62,7 +62,7 @@ pub enum Cause {
 }
 
 /// Initiator of a compaction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Initiator {
     /// A person.

@@ -493,6 +493,13 @@ impl Path {
         self.newest(|entry| entry.ours("session").cloned(), |past| past.session.clone())
     }
 
+    /// The data of the newest `abridged.after_turn` entry: a compaction that waits for the end of the turn, or the end of its
+    /// wait. A compaction that leaves such an entry behind has it again behind it.
+    #[must_use]
+    pub fn after_turn(&self) -> Option<&Value> {
+        self.entries.iter().rev().find_map(|entry| entry.ours("after_turn"))
+    }
+
     /// The model that was chosen last, or else the one that answered last. An answer of another model than the chosen one may be
     /// late, or of a request beside the conversation, so it chooses nothing.
     #[must_use]

@@ -151,6 +151,8 @@ enum WhyNothing {
     WouldNotShrink,
     /// An agent asked below half of the threshold.
     BelowHalfThreshold,
+    /// A compaction waited for the end of the turn, and another compaction, a reset or a handoff came before it.
+    Superseded,
 }
 
 /// Parts that a compaction cannot reduce, in tokens.

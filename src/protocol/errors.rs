@@ -65,6 +65,7 @@ pub enum Failure {
         Nothing::NoConversation => "there is nothing to hand off: the context has fewer than two messages; append the conversation first",
         Nothing::WouldNotShrink => "the context would not be smaller: a summary takes as much as what it replaces; instructions make it all the same",
         Nothing::BelowHalfThreshold => "the context is less than half full, and an agent may not compact it then; a user may",
+        Nothing::Superseded => "another compaction, a reset or a handoff came before it and did its work",
     })]
     NothingToCompact(Nothing),
     /// No compaction makes the context small enough.
@@ -111,6 +112,8 @@ pub enum Nothing {
     WouldNotShrink,
     /// An agent asked below half of the threshold.
     BelowHalfThreshold,
+    /// A compaction waited for the end of the turn, and another compaction, a reset or a handoff came before it.
+    Superseded,
 }
 
 impl Nothing {
@@ -122,6 +125,7 @@ impl Nothing {
             Self::TooShort | Self::NoConversation => "too_short",
             Self::WouldNotShrink => "would_not_shrink",
             Self::BelowHalfThreshold => "below_half_threshold",
+            Self::Superseded => "superseded",
         }
     }
 }

@@ -54,6 +54,8 @@ pub enum NoticeCode {
     FileChanged,
     /// The costs of model requests could not be stored.
     CostsNotRecorded,
+    /// The start or the end of the wait for the end of a turn could not be stored.
+    AfterTurnNotRecorded,
     /// Smaller messages could not be stored, so the context is as large as before.
     ContextNotReduced,
     /// The removal of a failed answer could not be stored.

@@ -414,6 +414,8 @@ pub struct StatusAnswer {
     pub queue: Queue,
     /// Operations that run.
     pub operations: Vec<RunningOperation>,
+    /// Compactions that wait for the end of the turn. The session is not busy because of them.
+    pub waiting: Vec<WaitingOperation>,
     /// Tokens that models took for work beside the turns.
     pub spent: Spent,
     /// Hooks that the client answers for this session. Absent where there is none.
@@ -455,6 +457,24 @@ pub struct RunningOperation {
     pub reason: String,
     /// Time of its start.
     pub started_at: String,
+}
+
+/// An operation that was asked for and waits for its start.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WaitingOperation {
+    /// Id of the operation. `session/cancel` takes it.
+    pub operation_id: OperationId,
+    /// Kind of the operation: `compaction`.
+    pub kind: String,
+    /// Reason of the operation.
+    pub reason: String,
+    /// Event for which it waits.
+    pub when: When,
+    /// Time of the request.
+    pub since: String,
+    /// Whether it has instructions for the summary.
+    pub has_instructions: bool,
 }
 
 /// Params of `session/append`.

@@ -58,7 +58,7 @@ use crate::{
     session::core::{
         background::{FileChanges, IndexWait},
         command::Command,
-        commands::append::Staged,
+        commands::{append::Staged, compacting::Asker},
         costs::{CostEntries, Costs},
         counting::Counting,
         due::DueRecovery,
@@ -69,7 +69,7 @@ use crate::{
         recovering::Recoveries,
         recovering::reports::contexts::Identity,
         transfers::Delivery,
-        work::{TransferPhase, Unstarted, Work},
+        work::{TransferPhase, Unbegun, Work},
     },
     settings::Layers,
     wire::outbox::About,
@@ -159,12 +159,18 @@ enum Write {
     Compaction {
         costs: CostEntries,
         entry: Arc<Entry>,
-        /// Entries with which other programs read the data that the compaction carries.
+        /// Entries with which other programs read the data that the compaction carries, and the one about the compaction after
+        /// the turn.
         mirrors: Vec<Arc<Entry>>,
         draft: Box<Draft>,
     },
     /// Costs of model requests whose compaction was not written.
     Costs(CostEntries),
+    /// The entry about the compaction after the turn, with the request that it answers.
+    AfterTurn {
+        entry: Arc<Entry>,
+        asker: Option<Asker>,
+    },
     /// The entries of a transfer.
     Transfer(Box<Delivery>),
     /// Entries that bring the context below the threshold, with the event behind them.
@@ -262,8 +268,9 @@ pub struct Core {
     operations: OpenOperations,
     effects: Effects,
     queue: Queue,
-    /// Operations that were cancelled before their starts. They start and end when the log is here and no other is open.
-    cancelled: Vec<Unstarted>,
+    /// Operations that end before their starts, cancelled ones above all. They start and end when the log is here and no other
+    /// is open.
+    cancelled: Vec<Unbegun>,
     costs: Costs,
     /// Requests for the context that wait for the end of the compaction.
     held: Vec<HeldContext>,
@@ -283,6 +290,7 @@ pub struct Core {
 
 /// A unit of due work.
 enum Unit {
+    WriteDelayed,
     EndCancelled,
     Begin,
     Commit,
@@ -325,6 +333,7 @@ impl Core {
             stamps: Stamps::seeded(seed, at.wall),
             now: at.now,
         };
+        core.recall_delayed(&left_behind);
         core.end_interrupted(left_behind);
         core.tell_of_window();
         core
@@ -377,7 +386,7 @@ impl Core {
                 if matches!(self.ending, Ending::No) {
                     self.ending = Ending::WhenIdle;
                     self.idle_gives_way();
-                    let delayed = self.take_delayed(None);
+                    let delayed = self.take_delayed_at_end();
                     self.end_unstarted(delayed);
                     self.end_waiting();
                 }
@@ -472,7 +481,11 @@ impl Core {
 
     /// Whether no work, no write and no read runs.
     fn is_quiet(&self) -> bool {
-        self.listens() && self.work.is_none() && self.cancelled.is_empty() && self.reads.running == 0
+        self.listens()
+            && self.work.is_none()
+            && self.cancelled.is_empty()
+            && self.reads.running == 0
+            && !self.must_write_delayed()
     }
 
     fn is_idle(&self) -> bool {
@@ -497,6 +510,9 @@ impl Core {
     fn unit(&self) -> Option<Unit> {
         if !self.listens() || self.work.founds() {
             return None;
+        }
+        if self.must_write_delayed() {
+            return Some(Unit::WriteDelayed);
         }
         if self.may_end_cancelled() {
             return Some(Unit::EndCancelled);
@@ -524,6 +540,7 @@ impl Core {
     fn turn(&mut self) {
         match self.unit() {
             None => {}
+            Some(Unit::WriteDelayed) => self.write_delayed(),
             Some(Unit::EndCancelled) => self.begin_all_cancelled(),
             Some(Unit::Begin | Unit::Commit) => match self.work.take() {
                 Work::Planned(request, result) => self.begin(request, *result),

@@ -103,6 +103,12 @@ impl Product {
         }
     }
 
+    /// Whether the conversation goes on in another session.
+    #[must_use]
+    pub fn replaces_session(&self) -> bool {
+        !matches!(self, Self::Founded(..)) && self.new_session().is_some()
+    }
+
     /// Whether the session goes on at another entry.
     #[must_use]
     pub fn is_move(&self) -> bool {

@@ -186,11 +186,19 @@ impl Asked<Ticket> {
 }
 
 impl<W> Asked<W> {
+    /// Whether the request is answered after the end.
+    #[must_use]
+    pub fn waits(&self) -> bool {
+        matches!(self, Self::Waits(_) | Self::Joins(_))
+    }
+
     /// The request, if it is not answered.
     #[must_use]
     pub fn request(&self) -> Option<&W> {
         match self {
-            Self::Answered(request) | Self::Batched(request) | Self::Waits(request) => Some(request),
+            Self::Answered(request) | Self::Batched(request) | Self::Waits(request) | Self::Joins(request) => {
+                Some(request)
+            }
             Self::Introduced | Self::Unasked => None,
         }
     }
@@ -199,7 +207,9 @@ impl<W> Asked<W> {
     #[must_use]
     pub fn into_request(self) -> Option<W> {
         match self {
-            Self::Answered(request) | Self::Batched(request) | Self::Waits(request) => Some(request),
+            Self::Answered(request) | Self::Batched(request) | Self::Waits(request) | Self::Joins(request) => {
+                Some(request)
+            }
             Self::Introduced | Self::Unasked => None,
         }
     }

@@ -107,6 +107,8 @@ pub enum Asked<W> {
     Batched(W),
     /// The request is answered after the end. The start event introduces the id.
     Waits(W),
+    /// The request is answered after the end. An answer of another request has introduced the id.
+    Joins(W),
     /// An answer of another request has introduced the id.
     Introduced,
     /// No request asked for it. The start event introduces the id.
@@ -256,12 +258,13 @@ impl<K: Kind, W> Operations<K, W> {
         let mut waiting = Vec::new();
         let mut answers = Vec::new();
         // The id of a part was introduced with its whole.
-        let introduced = part == Part::OfParent || matches!(asked, Asked::Answered(_) | Asked::Introduced);
+        let introduced =
+            part == Part::OfParent || matches!(asked, Asked::Answered(_) | Asked::Joins(_) | Asked::Introduced);
         match asked {
             Asked::Answered(request) | Asked::Batched(request) => {
                 answers.push(Step::Answer(request, kind.started(&id)));
             }
-            Asked::Waits(request) => waiting.push(request),
+            Asked::Waits(request) | Asked::Joins(request) => waiting.push(request),
             Asked::Introduced | Asked::Unasked => {}
         }
         let event = kind.start(&usage);

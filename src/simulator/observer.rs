@@ -144,12 +144,15 @@ impl Observer {
         self.recoveries.opens();
         (self.shared, self.indexed, self.write_failed) = (None, false, false);
         self.requests.opens();
-        self.later.opens()?;
         self.file.opens(disk, access)?;
         self.budget.opens(&self.file.entries());
         self.spending.opens();
         self.trust.opens(access);
-        self.operations.opens(&disk.running(), access)
+        self.operations.opens(&disk.running(), access)?;
+        if let Some(waiting) = self.later.opens(&self.file, &disk.running(), access) {
+            self.operations.due.recalls(waiting);
+        }
+        Ok(())
     }
 
     /// An input goes into the core.
@@ -329,7 +332,9 @@ impl Observer {
         self.steps += 1;
         self.file.look(disk)?;
         self.file.stays(disk, self.steps)?;
-        self.cancels.after_input(&self.operations)?;
+        let waits =
+            !self.later.pending().is_empty() || self.requests.waiting_for_compaction().any(|asked| asked.comes_later());
+        self.cancels.after_input(&self.operations, waits)?;
         self.status.after_input(self.operations.follows(&self.requests))?;
         self.operations.after_input()?;
         self.hooks.after_input(self.operations.ahead(None))?;
@@ -352,7 +357,6 @@ impl Observer {
     /// The process of the session dies. Effects that were not performed are lost.
     pub fn crashed(&mut self) {
         self.requests.crashed();
-        self.later.crashed();
         self.calls = Calls::default();
         self.hooks.crashed();
         self.operations.crashed();
@@ -490,6 +494,7 @@ impl Observer {
                 self.operations.named_switch(&asked, &named)?;
             }
             "session/append" => {
+                self.later.goes_on();
                 self.usage.answered(&named);
                 self.requests.appended(&asked, &named, &self.file)?;
                 let runs = |id: &OperationId| self.operations.is_open(id);
@@ -525,6 +530,9 @@ impl Observer {
                 self.requests.edited(&asked, &result, &self.file)?;
             }
             "session/unpin" | "session/undo_compaction" | "session/reset" | "session/prune" | "settings/set" => {
+                if asked.method == "session/undo_compaction" {
+                    self.later.moves();
+                }
                 self.recoveries.rewritten(&Value::Null);
             }
             _ => {}

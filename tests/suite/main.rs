@@ -2,6 +2,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests touch the world")]
 
+mod after_turn;
 mod ahead;
 mod architecture;
 mod asking;

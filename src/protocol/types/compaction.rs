@@ -46,7 +46,7 @@ pub struct Cancelled {
 }
 
 /// Params of `session/compact`.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CompactParams {
     /// Id of the session.
@@ -157,7 +157,7 @@ pub enum IdleSkipped {
 }
 
 /// Method of a summary.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CompactMethod {
     /// A summary by a model. The service at `compaction.remoteEndpoint` is not asked.
@@ -167,12 +167,13 @@ pub enum CompactMethod {
 }
 
 /// Time at which a compaction starts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum When {
     /// Immediately.
     Now,
-    /// After the next complete answer without calls; immediately, if the turn is over.
+    /// After the next complete answer without calls; immediately, if the turn is over. Until then the compaction is in
+    /// `waiting` of `session/status`, also after a restart. A second request answers the same id, and its params count.
     AfterTurn,
 }
 

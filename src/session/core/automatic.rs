@@ -114,6 +114,7 @@ impl Core {
         }
         let in_batch = appends.last().is_some_and(|append| append.ticket.in_batch());
         let asked = || if in_batch { Asked::Unasked } else { Asked::Introduced };
+        self.delayed_rests_no_more();
         if let Some(due) = self.due_after_answer(appends, asked()) {
             return Some(due);
         }

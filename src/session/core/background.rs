@@ -227,6 +227,7 @@ impl Core {
         }
         self.has_changed();
         let left = self.left_by(&grown);
+        let is_moved = grown.path.is_some();
         self.state.change(|history| {
             for placed in &grown.entries {
                 history.push(placed.clone());
@@ -236,6 +237,9 @@ impl Core {
             }
             history.complete_in_memory();
         });
+        if is_moved && !self.state.history().is_asleep() {
+            self.delayed_is_elsewhere();
+        }
         self.count();
         for placed in &grown.entries {
             self.announce(&placed.entry, None);

@@ -25,8 +25,8 @@ pub(super) struct Upkeep {
     pub switched: Option<Switched>,
     /// Whether maintenance was due at the end of a transfer, and is not decided about.
     pub behind_transfer: bool,
-    /// A compaction that a client asked for after the turn.
-    pub after_turn: Option<Request>,
+    /// The compaction that waits for the end of the turn.
+    pub after_turn: AfterTurn,
     /// The summary that is made ahead.
     pub ahead: Ahead,
     /// Whether the client was told that the strategy `handoff` summarizes in place.
@@ -49,6 +49,25 @@ pub(super) struct Upkeep {
     pub pruning: Option<Considered>,
     /// The learned window below a named one that the client was told of last.
     pub told_window: Option<Limited>,
+}
+
+/// The compaction that waits for the end of the turn, and its entry in the file.
+#[derive(Default)]
+pub(super) struct AfterTurn {
+    /// The compaction, if a client asked for one.
+    pub waiting: Option<Delayed>,
+    /// Whether the newest entry about it on the path may be outdated.
+    pub is_unwritten: bool,
+}
+
+/// A compaction that waits for the end of the turn.
+pub(super) struct Delayed {
+    pub request: Request,
+    /// Time of the first request, in RFC 3339.
+    pub since: String,
+    /// Whether it waits for a message: the session was opened with it, or moved to another entry. A turn that was over before
+    /// starts nothing.
+    pub rests: bool,
 }
 
 /// A change of the model, or of its window.

@@ -127,6 +127,24 @@ impl Held {
         Self::opened(disk, opened, data, Some(model))
     }
 
+    /// The session, opened again after its process died.
+    pub fn reopened(self) -> Self {
+        let Self { core, log, disk, .. } = self;
+        drop((core, log));
+        disk.crash();
+        let opened = disk.open().expect("it opens");
+        Self::opened(disk, opened, SessionData::default(), None)
+    }
+
+    /// The same, opened to read.
+    pub fn reopened_read_only(self) -> Self {
+        let Self { core, log, disk, .. } = self;
+        drop((core, log));
+        disk.crash();
+        let opened = disk.open_read_only().expect("it opens");
+        Self::opened(disk, opened, SessionData::default(), None)
+    }
+
     fn opened(disk: Disk, opened: Opened, given: SessionData, model: Option<ModelRef>) -> Self {
         Self::trusted_so_far(disk, opened, given, model, Trust::Trusted)
     }
@@ -135,9 +153,9 @@ impl Held {
         let layers = Layers::of(vec![(Source::Global, json!({"tokens": {"estimator": "chars"}}))]);
         let state = State::new(opened.header, None, opened.title, opened.history, given, model, &layers, trust);
         let at = Moment { now: Instant::now(), wall: Timestamp::UNIX_EPOCH, awake_elsewhere: 0, tokenizer: false };
-        let facts = LogFacts::of(&*opened.log);
+        let (facts, left_behind) = (LogFacts::of(&*opened.log), opened.left_behind);
         let state = state.expect("a state");
-        Self { core: Core::new(state, Vec::new(), facts, 1, &at), log: opened.log, disk, at }
+        Self { core: Core::new(state, left_behind, facts, 1, &at), log: opened.log, disk, at }
     }
 
     /// Gives an input to the core and takes the effects.

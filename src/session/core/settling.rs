@@ -21,7 +21,7 @@ impl Core {
         let writes =
             matches!(self.log, LogState::Writing(_, Write::Recovery { .. } | Write::Removal(_) | Write::Relief(..)));
         let goes_on = matches!(self.ending, Ending::No);
-        let turn_is_over = || self.upkeep.after_turn.is_some() && self.turn_is_over();
+        let turn_is_over = || self.waits_no_more() && self.turn_is_over();
         let decides = || {
             self.has_reported()
                 || self.has_switched()

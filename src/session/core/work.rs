@@ -16,9 +16,9 @@ use crate::{
         effects::Ticket,
         founding::Saved,
         jobs::{Focus, PlanMade},
-        kind::{HandedOff, OperationKind},
+        kind::{HandedOff, OperationKind, Product},
         operation::Operation,
-        operations::Asked,
+        operations::{Asked, End},
         source::Source,
         stop::Stop,
     },
@@ -48,6 +48,12 @@ pub(super) struct Unstarted {
     pub asked: Asked<Ticket>,
     /// Stops the planning.
     pub stop: Stop,
+}
+
+/// An operation that ends before its start was sent, with its end.
+pub(super) struct Unbegun {
+    pub request: Unstarted,
+    pub end: End<Product>,
 }
 
 impl From<Request> for Unstarted {

@@ -37,6 +37,7 @@ impl Write {
                 costs.entries.iter().chain([entry]).chain(mirrors).cloned().collect()
             }
             Self::Costs(costs) => costs.entries.clone(),
+            Self::AfterTurn { entry, .. } => vec![entry.clone()],
             Self::Transfer(delivery) => delivery.entries(),
             Self::Relief(staged, _)
             | Self::Removal(staged)
@@ -181,6 +182,7 @@ impl Core {
             }
             Err(error) => return self.not_written(&Failure::from(error), write),
         };
+        let is_moved = matches!(path, Some(Ok(_)));
         self.state.change(|history| {
             for placed in placed(&write.entries(), at) {
                 if !planted(Fault::ForgottenEntry) || placed.entry.is_marker() {
@@ -197,6 +199,9 @@ impl Core {
             }
             history.complete_in_memory();
         });
+        if is_moved {
+            self.delayed_is_elsewhere();
+        }
         match write {
             Write::Appends(mut appends) => {
                 if planted(Fault::AppendsReversed) {
@@ -208,6 +213,7 @@ impl Core {
                 self.compacted(&costs.entries, &entry, &mirrors, &draft, Ok(()));
             }
             Write::Costs(costs) => costs.entries.iter().for_each(|entry| self.announce(entry, None)),
+            Write::AfterTurn { entry, asker } => self.delayed_is_written(&entry, asker),
             Write::Transfer(delivery) => self.delivered(*delivery, Ok(())),
             Write::Relief(staged, event) => self.relieved(&staged, event),
             Write::Recovery { staged, due } => self.recover(due, Ok(staged)),
@@ -244,6 +250,7 @@ impl Core {
                 "The costs of model requests could not be recorded",
                 format!("{failure}. session/usage lacks {} of them.", costs.entries.len()),
             ),
+            Write::AfterTurn { asker, .. } => self.delayed_is_not_written(failure, asker),
             Write::Transfer(delivery) => self.delivered(*delivery, Err(failure.clone())),
             Write::Relief(..) => {
                 let title = "The context could not be made smaller";
@@ -274,6 +281,7 @@ impl Core {
                 self.draft_again(draft);
             }
             Write::Costs(costs) => self.costs.put_back(costs),
+            Write::AfterTurn { asker, .. } => self.write_delayed_for(asker),
             Write::Transfer(delivery) => self.deliver_again(*delivery),
             // The context is measured again.
             Write::Relief(..) | Write::Removal(_) => self.answer_held(),
@@ -418,6 +426,9 @@ impl Core {
         }
         self.send_usage(self.state.usage());
         self.tell_of_window();
+        if staged.clears() {
+            self.delayed_gives_way();
+        }
         self.start_due(due);
     }
 

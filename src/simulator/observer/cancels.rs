@@ -109,8 +109,8 @@ impl Cancels {
         self.requests.contains(&request)
     }
 
-    /// An input was handled.
-    pub fn after_input(&mut self, operations: &Operations) -> Verdict {
+    /// An input was handled. `waits`: an operation waited for the end of the turn, whose end is written first.
+    pub fn after_input(&mut self, operations: &Operations, waits: bool) -> Verdict {
         if let Some(reached) = self.reached.take() {
             return super::broken(
                 Rule::CancelWaitsForNothing,
@@ -125,10 +125,11 @@ impl Cancels {
         for id in self.due.drain(..) {
             let outcome = operations.outcome(&id);
             // A recovery ends behind the write of its compaction.
-            let waits = !operations.is_open(&id) || operations.has_part(&id);
+            let ends_later = !operations.is_open(&id) || operations.has_part(&id);
             // An operation that has not started waits for the end of the running one.
-            let later = operations.log_is_out() || !operations.is_open(&id) && operations.running().is_some();
-            if outcome.is_none() && waits && later {
+            let others = waits || operations.running().is_some();
+            let later = operations.log_is_out() || !operations.is_open(&id) && others;
+            if outcome.is_none() && ends_later && later {
                 let stops = operations.is_open(&id) || !operations.job_runs(&id);
                 require(stops, Rule::JobsStop, || format!("a job runs for {id:?}, which was cancelled"))?;
                 self.later.push(id);

@@ -63,7 +63,16 @@ pub struct Due {
 impl Due {
     /// The answer of a request introduces an operation.
     pub fn introduces(&mut self, asked: &Asked, id: OperationId) {
-        self.introduced.insert(id, (asked.number, asked.sent));
+        let by = self.introduced.entry(id).or_insert((asked.number, asked.sent));
+        // One answer outside of a batch suffices.
+        if asked.sent == Sent::Alone {
+            by.1 = Sent::Alone;
+        }
+    }
+
+    /// An operation of an earlier life waits. Its start event introduces it.
+    pub fn recalls(&mut self, id: OperationId) {
+        self.introduced.insert(id, (0, Sent::InBatch));
     }
 
     /// The operations that an answer has introduced.

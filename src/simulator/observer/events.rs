@@ -111,6 +111,7 @@ impl Observer {
                 self.status.changed(status, |id| self.operations.introduced_by_answer(id))
             }
             Event::TreeChanged { .. } => {
+                self.later.moves();
                 self.recoveries.rewritten(&Value::Null);
                 self.contexts.moves(event, &self.file);
                 self.operations.moves.changed(about.operation.as_ref(), event, &self.file)

@@ -6,7 +6,13 @@ use super::{
     requests::{Asked, Requests},
     require,
 };
-use crate::{conversation::entry::Entry, ids::OperationId, protocol::types::Outcome, session::effects::TicketNumber};
+use crate::{
+    conversation::entry::Entry,
+    ids::OperationId,
+    log::{Access, Unfinished},
+    protocol::types::Outcome,
+    session::effects::TicketNumber,
+};
 use serde_json::Value;
 use std::{
     collections::{HashMap, HashSet},
@@ -22,6 +28,8 @@ pub struct Later {
     pending: Vec<OperationId>,
     /// The operations that were planned, by whether the turn was over then.
     planned: HashMap<OperationId, bool>,
+    /// Whether a turn that was over starts nothing: the session was opened or moved, and no message came since.
+    rests: bool,
 }
 
 impl Later {
@@ -46,7 +54,11 @@ impl Later {
         let id = result["operationId"].as_str().map(OperationId::from).filter(|_| asked.comes_later());
         let Some(id) = id else { return Ok(()) };
         if let Some(outcome) = result["outcome"].as_str() {
-            return self.began_behind_turn(&id, outcome == "cancelled", file);
+            let is_over = outcome == "cancelled" || result["skippedReason"] == "superseded";
+            return self.began_behind_turn(&id, is_over, file);
+        }
+        if self.pending.contains(&id) {
+            return Ok(());
         }
         // A compaction that was planned behind the turn starts with its answer.
         let starts_now = self.was_over(&id) == Some(true);
@@ -69,12 +81,14 @@ impl Later {
         if !self.introduced.contains(id) {
             return Ok(());
         }
-        self.began_behind_turn(id, outcome == Some(Outcome::Cancelled), file)
+        // One that gives way is not planned.
+        let gives_way = outcome == Some(Outcome::Skipped) && !self.planned.contains_key(id);
+        self.began_behind_turn(id, outcome == Some(Outcome::Cancelled) || gives_way, file)
     }
 
-    fn began_behind_turn(&self, id: &OperationId, is_cancelled: bool, file: &File) -> Verdict {
+    fn began_behind_turn(&self, id: &OperationId, is_excused: bool, file: &File) -> Verdict {
         let was_over = self.planned.get(id).is_some_and(|over| *over);
-        require(was_over || is_cancelled || file.another_wrote(), Rule::AfterTheTurn, || {
+        require(was_over || is_excused || file.another_wrote(), Rule::AfterTheTurn, || {
             format!("{id:?} was planned before the turn was over")
         })
     }
@@ -110,21 +124,31 @@ impl Later {
         let waiting = requests.waiting_for_compaction().find(|asked| asked.comes_later()).map(|asked| asked.number);
         let waits = !self.pending.is_empty() || waiting.is_some();
         let free = !file.another_wrote();
-        require(!(waits && free && turn_is_over(file)), Rule::LaterStarts, || {
+        require(!(waits && free && !self.rests && turn_is_over(file)), Rule::LaterStarts, || {
             format!("the turn is over, and {:?} or that of request {waiting:?} never started", self.pending)
         })
     }
 
-    /// The process dies: what has not started is forgotten.
-    pub fn crashed(&mut self) {
-        *self = Self::default();
+    /// The session is at another entry.
+    pub fn moves(&mut self) {
+        self.rests = true;
     }
 
-    /// A life begins.
-    pub fn opens(&mut self) -> Verdict {
-        let Self { pending, .. } = std::mem::take(self);
-        require(pending.is_empty(), Rule::EveryStartEnds, || {
-            format!("{pending:?} had not started when the session was closed, and has no end")
+    /// A message came.
+    pub fn goes_on(&mut self) {
+        self.rests = false;
+    }
+
+    /// A life begins: the compaction that waits by the file waits on, unless it had started. Returns it.
+    pub fn opens(&mut self, file: &File, running: &[Unfinished], access: Access) -> Option<OperationId> {
+        *self = Self { rests: true, ..Self::default() };
+        let newest = file.chain().find_map(|entry| entry.ours("after_turn")).filter(|it| it["params"].is_object())?;
+        let id = OperationId::from(newest["operationId"].as_str()?);
+        let is_open = access == Access::Write && running.iter().all(|left| left.operation_id != id);
+        is_open.then(|| {
+            self.introduced.insert(id.clone());
+            self.pending.push(id.clone());
+            id
         })
     }
 }
@@ -147,6 +171,11 @@ fn ends_turn(message: &Entry, file: &File) -> bool {
     let calls = message["content"].as_array().is_some_and(|blocks| blocks.iter().any(|it| it["type"] == "toolCall"));
     let is_whole = !matches!(message["stopReason"].as_str(), Some("error" | "aborted" | "length"));
     message["role"] == "assistant" && is_whole && !calls
+}
+
+/// The request that waits for the end of an operation which the answer of another one has introduced.
+pub fn joined(requests: &Requests) -> Option<TicketNumber> {
+    requests.waiting_for_compaction().find(|asked| asked.comes_later()).map(|asked| asked.number)
 }
 
 /// The request that asks for the operation that starts now, among those that are answered at its end.

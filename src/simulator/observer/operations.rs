@@ -110,7 +110,7 @@ pub struct Operations {
     ended: HashMap<OperationId, Outcome>,
     /// Operations that are idle maintenance.
     idle: HashSet<OperationId>,
-    due: Due,
+    pub(super) due: Due,
     /// The window that the client was told last.
     window: Option<u64>,
     /// The operation whose plan is made, or was made and waits for the log.
@@ -562,6 +562,7 @@ impl Operations {
             let other = self.open.last().map(|open| &open.id);
             require(other.is_none(), Rule::OneCompaction, || format!("{id:?} starts while {other:?} runs"))?;
             owner = match self.due.introduced_by(&id) {
+                Some(_) if later.pending().contains(&id) => later::joined(requests),
                 None if what == What::Branch => before.or_else(|| self.moves.owner(requests)),
                 None if cause.is_none() && what != What::Idle => later::owner(later, &id, requests),
                 _ => None,

@@ -281,8 +281,10 @@ impl Core {
         let unwritten = self.upkeep.ahead.unwritten.as_ref().is_some_and(|(settings, model)| {
             Arc::ptr_eq(settings, state.settings()) && *model == state.model(state.path())
         });
-        let waits =
-            self.has_reported() || self.has_switched() || self.is_behind_transfer() || self.upkeep.after_turn.is_some();
+        let waits = self.has_reported()
+            || self.has_switched()
+            || self.is_behind_transfer()
+            || self.upkeep.after_turn.waiting.is_some();
         if unwritten || waits {
             return false;
         }

@@ -8,7 +8,7 @@ use crate::{
             Core, LogState,
             command::Command,
             commands::compacting::BY_CLIENT,
-            work::{TransferPhase, Unstarted, Work},
+            work::{TransferPhase, Unbegun, Unstarted, Work},
         },
         effects::{Ticket, TicketNumber},
         fault::{Fault, planted},
@@ -36,7 +36,8 @@ impl Core {
         }
         let due = self.cancel_due_recovery(which);
         self.forget_switch(which);
-        let before = self.cancelled.iter().filter(|request| which.is_none_or(|which| *which == request.id));
+        let before = self.cancelled.iter().filter(|it| matches!(it.end, End::Cancelled)).map(|it| &it.request);
+        let before = before.filter(|request| which.is_none_or(|which| *which == request.id));
         let named =
             |request: &Unstarted| Cancelled { operation_id: request.id.clone(), kind: request.kind.name().to_owned() };
         let all = cancelling.named.iter().cloned().chain(before.chain(&unstarted).map(named)).chain(due);
@@ -53,8 +54,12 @@ impl Core {
         let cancelling = self.operations.cancel(which);
         self.cancel_due_recovery(which);
         self.forget_switch(which);
-        let delayed = self.take_delayed(which).map(Unstarted::from);
-        let unstarted: Vec<Unstarted> = self.work.take_unstarted(which).into_iter().chain(delayed).collect();
+        let delayed = match which {
+            Some(_) => self.take_delayed(which),
+            None => self.take_delayed_at_end(),
+        };
+        let unstarted = self.work.take_unstarted(which).into_iter().chain(delayed.map(Unstarted::from));
+        let unstarted: Vec<Unstarted> = unstarted.collect();
         self.end_cancelled_round(round);
         self.leave_unstarted(unstarted);
         self.end_cancelled(cancelling);
@@ -141,30 +146,39 @@ impl Core {
 
     /// Leaves compactions that were cancelled before their starts to the turns. `settled` waits for their ends.
     fn leave_unstarted(&mut self, requests: impl IntoIterator<Item = impl Into<Unstarted>>) {
+        let cancelled = |request: Unstarted| Unbegun { request, end: End::Cancelled };
+        self.leave_unbegun(requests.into_iter().map(Into::into).map(cancelled));
+    }
+
+    /// The same for operations that end before their starts in any way.
+    pub(in crate::session::core) fn leave_unbegun(&mut self, unbegun: impl IntoIterator<Item = Unbegun>) {
         let before = self.cancelled.len();
-        self.cancelled.extend(requests.into_iter().map(Into::into));
+        self.cancelled.extend(unbegun);
         if !planted(Fault::JobOfUnstarted) {
-            self.cancelled[before..].iter().for_each(|request| request.stop.request());
+            self.cancelled[before..].iter().for_each(|it| it.request.stop.request());
         }
         self.settle();
     }
 
     /// Whether compactions that were cancelled before their starts may start and end now. While the log is out a start
-    /// cannot be recorded; while answers wait for counts it can. A compaction whose write was too late is still open when the log is back, and is written first.
+    /// cannot be recorded; while answers wait for counts it can. A compaction whose write was too late is still open when the
+    /// log is back, and is written first. So is the entry which says that a compaction waits no more for the end of the turn:
+    /// after its end event no restart brings it back.
     pub(in crate::session::core) fn may_end_cancelled(&self) -> bool {
         self.may_record()
             && !self.cancelled.is_empty()
+            && !self.must_write_delayed()
             && self.work.operation().is_none_or(|operation| !operation.is_open())
     }
 
     /// Starts and ends the compactions that were cancelled before their starts.
     pub(in crate::session::core) fn begin_all_cancelled(&mut self) {
         while !self.cancelled.is_empty() {
-            let Unstarted { id, kind, asked, stop } = self.cancelled.remove(0);
+            let Unbegun { request: Unstarted { id, kind, asked, stop }, end } = self.cancelled.remove(0);
             let usage = self.state.usage();
             let opening = self.opening(kind, Place::Top(id), asked, usage, stop);
             let operation = self.start_operation(opening);
-            self.finish(operation, End::Cancelled);
+            self.finish(operation, end);
         }
     }
 

@@ -58,6 +58,8 @@ use crate::{
 };
 use std::{sync::Arc, time::Duration};
 
+pub(in crate::session::core) use delayed::Asker;
+
 /// The kind of a compaction that a client asks for.
 pub const BY_CLIENT: OperationKind = OperationKind::Compaction(Reason::Manual);
 
@@ -387,7 +389,8 @@ impl Core {
                 self.work = Work::Committing(operation);
                 let entry = Arc::new(entry);
                 let written = [costs.entries.as_slice(), std::slice::from_ref(&entry)].concat();
-                let mirrors = mirroring::with_mirrors(&path, &written, &draft.plan.prompts, &mut self.stamps);
+                let mut mirrors = mirroring::with_mirrors(&path, &written, &draft.plan.prompts, &mut self.stamps);
+                mirrors.extend(self.delayed_again(mirrors.last().unwrap_or(&entry)));
                 self.write(Write::Compaction { costs, entry, mirrors, draft: Box::new(draft) });
             }
             Err(error) => self.finish(operation, End::Failed(Failure::Internal(error.to_string()))),
@@ -452,6 +455,11 @@ impl Core {
         self.rests_after(&operation.kind, &end);
         self.transfer_ends(&operation.kind, &end);
         self.held_go_on_after(&operation.kind, &end);
+        if let End::Completed(product) = &end
+            && (operation.kind == BY_CLIENT && product.new_session().is_none() || product.replaces_session())
+        {
+            self.delayed_gives_way();
+        }
         if operation.kind.is_idle() {
             return self.finish_idle(operation, end, notices);
         }

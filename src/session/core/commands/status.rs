@@ -51,6 +51,7 @@ impl Core {
             session: self.state.info(self.status()),
             queue: Queue::default(),
             operations: self.operations.list(),
+            waiting: self.delayed().into_iter().collect(),
             spent: self.spent(),
             hooks: self.hooks().in_force(),
             meta: json!({ "writes": stats.writes, "fsyncs": stats.fsyncs }),

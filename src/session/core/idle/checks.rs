@@ -89,7 +89,7 @@ impl Core {
             && !self.has_reported()
             && !self.has_switched()
             && !self.is_behind_transfer()
-            && self.upkeep.after_turn.is_none()
+            && !self.may_begin_delayed()
             && !self.upkeep.ahead.runs()
     }
 }

@@ -585,20 +585,36 @@ fn a_thousand_sessions_that_become_idle_at_once_run_one_after_the_other() {
 #[test]
 fn a_timer_that_ends_while_other_work_runs_starts_anew() {
     let mut held = idle();
-    held.core.upkeep.after_turn = Some(crate::session::core::work::Request {
-        id: "later".into(),
-        kind: crate::session::core::commands::compacting::BY_CLIENT,
-        params: crate::protocol::types::CompactParams::of("held".into()),
-        asked: crate::session::operations::Asked::Unasked,
-        stop: crate::session::stop::Stop::default(),
-    });
+    held.core.upkeep.behind_transfer = true;
     held.at.now += TIMEOUT;
     // The bodies are dropped first.
     for _ in 0..2 {
         assert!(turns(&held.feed(Input::Tick)).is_empty());
     }
-    held.core.upkeep.after_turn = None;
+    held.core.upkeep.behind_transfer = false;
     assert_eq!(asks(&mut held), Some(TIMEOUT));
+}
+
+#[test]
+fn a_compaction_that_waits_for_the_end_of_the_turn_keeps_no_idle_maintenance_back() {
+    let mut held = idle();
+    let later = json!({"sessionId": "held", "when": "after_turn"});
+    let params: crate::protocol::types::CompactParams = serde_json::from_value(later).expect("params");
+    held.core.upkeep.after_turn.waiting = Some(crate::session::core::due::Delayed {
+        request: crate::session::core::work::Request {
+            id: "later".into(),
+            kind: crate::session::core::commands::compacting::BY_CLIENT,
+            params,
+            asked: crate::session::operations::Asked::Unasked,
+            stop: crate::session::stop::Stop::default(),
+        },
+        since: String::new(),
+        rests: true,
+    });
+    held.at.now += TIMEOUT;
+    // The bodies are dropped first.
+    let asked = (0..2).any(|_| turns(&held.feed(Input::Tick)) == [Turning::Ask]);
+    assert!(asked);
 }
 
 #[test]

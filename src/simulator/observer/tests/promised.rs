@@ -60,11 +60,18 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
         let cancel = play.cancel(json!({}));
         play.answer(cancel, &json!({"cancelled": []}))
     }),
-    (Rule::EveryStartEnds, "the session is closed before it starts", |play| {
-        later(play, "a")?;
+    (Rule::LaterStarts, "it is forgotten with its process", |play| {
+        play.append("x")?;
+        let params = json!({"sessionId": "simulated", "when": "after_turn"});
+        let data = json!({"operationId": "a", "since": "2026-01-01T00:00:00.000Z", "params": params});
+        let entry = play.entry("custom", &[("customType", json!("abridged.after_turn")), ("data", data)]);
+        play.write(std::slice::from_ref(&entry))?;
+        play.announce(&entry, None)?;
         play.crash();
-        later(play, "b")?;
-        play.opens()
+        play.opens()?;
+        play.observer.left_alone()?;
+        answers(play)?;
+        play.observer.left_alone()
     }),
     (Rule::LimitsHold, "the window is larger than the client states", |play| {
         let request = play.send("session/configure", json!({"contextWindow": 500}));

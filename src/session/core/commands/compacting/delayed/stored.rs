@@ -1,0 +1,163 @@
+//! The compaction after the turn in the file: an entry with its request, or one that says that it waits no more.
+
+use crate::{
+    conversation::{entry::Entry, mirroring},
+    ids::OperationId,
+    log::Unfinished,
+    protocol::{errors::Failure, notices::NoticeCode, types::CompactParams},
+    session::{
+        core::{Core, Write, commands::compacting::BY_CLIENT, due::Delayed, work::Request},
+        effects::Ticket,
+        jobs::defect,
+        operations::{Asked, Kind as _},
+        stop::Stop,
+    },
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// The data of an `abridged.after_turn` entry of a compaction that waits. Without `params` the compaction waits no more.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Stored {
+    operation_id: OperationId,
+    /// Time of the first request, in RFC 3339.
+    since: String,
+    /// Params of the newest request. A copy of the entry in a forked session names another session.
+    params: CompactParams,
+}
+
+/// A request for a compaction after the turn, while its entry is being written.
+pub(in crate::session::core) struct Asker {
+    /// The id of the compaction.
+    pub id: OperationId,
+    /// The request, if it does not wait for the end of the compaction.
+    pub reply: Option<Ticket>,
+    /// The params of the request before it, if there was one.
+    pub former: Option<CompactParams>,
+}
+
+impl Stored {
+    fn of(delayed: &Delayed) -> Value {
+        let Delayed { request: Request { id, params, .. }, since, .. } = delayed;
+        // No request waits for it after a restart, and the leaf was compared when it was asked for.
+        let params = CompactParams { wait: None, expected_leaf_id: None, ..params.clone() };
+        let mut data = json!(Self { operation_id: id.clone(), since: since.clone(), params });
+        if let Some(params) = data["params"].as_object_mut() {
+            params.retain(|_, value| !value.is_null());
+        }
+        data
+    }
+}
+
+impl Core {
+    /// Takes the compaction that waited when the file was closed, or when its owner died. It starts after the next turn. One
+    /// that had started has its end among those `left_behind`.
+    pub(in crate::session::core) fn recall_delayed(&mut self, left_behind: &[Unfinished]) {
+        if self.writable().is_err() {
+            return;
+        }
+        let Some(Stored { operation_id: id, since, params }) = self.stored_delayed() else { return };
+        if left_behind.iter().any(|left| left.operation_id == id) {
+            self.upkeep.after_turn.is_unwritten = true;
+            return;
+        }
+        let request = Request { id, kind: BY_CLIENT, params, asked: Asked::Unasked, stop: Stop::default() };
+        self.upkeep.after_turn.waiting = Some(Delayed { request, since, rests: true });
+    }
+
+    /// The compaction that waits by the newest entry on the path.
+    fn stored_delayed(&self) -> Option<Stored> {
+        let stored = Stored::deserialize(self.state.path().after_turn()?).ok()?;
+        (stored.params.session_id == self.state.id).then_some(stored)
+    }
+
+    /// Whether an entry about the compaction after the turn has to be written.
+    pub(in crate::session::core) fn must_write_delayed(&self) -> bool {
+        self.upkeep.after_turn.is_unwritten && self.writable().is_ok()
+    }
+
+    /// The session is on another path, whose newest entry may be outdated.
+    pub(in crate::session::core) fn delayed_is_elsewhere(&mut self) {
+        if let Some(delayed) = &mut self.upkeep.after_turn.waiting {
+            delayed.rests = true;
+        }
+        self.upkeep.after_turn.is_unwritten = self.entry_is_outdated();
+    }
+
+    /// Whether the newest entry on the path names another compaction than the one that waits.
+    fn entry_is_outdated(&self) -> bool {
+        let waits = self.upkeep.after_turn.waiting.as_ref().map(|delayed| &delayed.request.id);
+        self.stored_delayed().as_ref().map(|stored| &stored.operation_id) != waits
+    }
+
+    /// Writes the entry about the compaction after the turn, where the path says something else.
+    pub(in crate::session::core) fn write_delayed(&mut self) {
+        if self.state.history().is_asleep() {
+            return self.wake();
+        }
+        match self.entry_is_outdated() {
+            true => self.write_delayed_for(None),
+            false => self.upkeep.after_turn.is_unwritten = false,
+        }
+    }
+
+    /// Writes the entry about the compaction after the turn, and answers the request when it is on disk.
+    pub(in crate::session::core) fn write_delayed_for(&mut self, asker: Option<Asker>) {
+        self.upkeep.after_turn.is_unwritten = false;
+        let data = match &self.upkeep.after_turn.waiting {
+            Some(delayed) => Stored::of(delayed),
+            None => {
+                let over = asker.as_ref().map(|asker| asker.id.clone());
+                json!({ "operationId": over.or_else(|| Some(self.stored_delayed()?.operation_id)) })
+            }
+        };
+        let fields = [("customType", "abridged.after_turn".into()), ("data", data)];
+        let leaf = self.state.path().last().map(|leaf| &leaf.id);
+        match mirroring::entry_of("custom", &self.stamps.stamp(), leaf, &fields) {
+            Some(entry) => self.write(Write::AfterTurn { entry, asker }),
+            None => self.delayed_is_not_written(&defect(), asker),
+        }
+    }
+
+    /// The entry about the compaction after the turn once more, for the same write as a compaction that may cover the first.
+    pub(in crate::session::core) fn delayed_again(&mut self, behind: &Entry) -> Option<Arc<Entry>> {
+        let data = Stored::of(self.upkeep.after_turn.waiting.as_ref()?);
+        let fields = [("customType", "abridged.after_turn".into()), ("data", data)];
+        mirroring::entry_of("custom", &self.stamps.stamp(), Some(&behind.id), &fields)
+    }
+
+    /// The entry is on disk.
+    pub(in crate::session::core) fn delayed_is_written(&mut self, entry: &Arc<Entry>, asker: Option<Asker>) {
+        if let Some(Asker { id, reply: Some(ticket), .. }) = asker {
+            ticket.ok(&BY_CLIENT.started(&id));
+        }
+        self.announce(entry, None);
+    }
+
+    /// The entry cannot be written. The request fails, and the one before it counts again.
+    pub(in crate::session::core) fn delayed_is_not_written(&mut self, failure: &Failure, asker: Option<Asker>) {
+        let Some(Asker { id, reply, former }) = asker else {
+            return self.warn(
+                NoticeCode::AfterTurnNotRecorded,
+                "The compaction after the turn could not be recorded",
+                format!("{failure}. After a restart of the daemon the session may have another one than now."),
+            );
+        };
+        let waiting = &mut self.upkeep.after_turn.waiting;
+        let refused = match (waiting.as_mut().filter(|delayed| delayed.request.id == id), former) {
+            (Some(delayed), Some(former)) => {
+                delayed.request.params = former;
+                match reply {
+                    Some(_) => None,
+                    None => std::mem::replace(&mut delayed.request.asked, Asked::Introduced).into_request(),
+                }
+            }
+            (Some(_), None) => waiting.take().and_then(|delayed| delayed.request.asked.into_request()),
+            // It was cancelled meanwhile, which answers a request that waits.
+            (None, _) => None,
+        };
+        reply.into_iter().chain(refused).for_each(|ticket| ticket.fail(failure));
+    }
+}
