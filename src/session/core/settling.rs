@@ -155,7 +155,8 @@ mod tests {
         let params: CompactParams =
             serde_json::from_value(json!({"sessionId": "held", "when": "after_turn"})).expect("params");
         held.send(2, Command::Compact(params));
-        held.turn();
+        let work = log_work(held.turn()).expect("its entry");
+        held.back(work);
         let done = json!({"role": "assistant", "content": [{"type": "text", "text": "Done."}], "stopReason": "stop",
             "timestamp": 1});
         append(&mut held, 3, &done);

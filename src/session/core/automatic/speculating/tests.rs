@@ -515,7 +515,8 @@ fn no_summary_begins_beside_other_maintenance_or_without_a_budget() {
     let mut held = near();
     let later = json!({"sessionId": "held", "when": "after_turn"});
     held.send(1, Command::Compact(serde_json::from_value(later).expect("params")));
-    held.turn();
+    let work = log_work(held.turn()).expect("its entry");
+    held.back(work);
     assert!(planning(append(&mut held, 2, user("go on"))).is_none(), "a compaction waits for the end of the turn");
 
     let mut held = near_of(&messages(), json!({"maxTokensPerHour": 5_000}));

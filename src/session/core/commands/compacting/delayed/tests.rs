@@ -507,6 +507,7 @@ fn it_waits_on_behind_an_automatic_compaction_also_after_a_restart() {
     let mut held = session();
     let id = id_of(&ask(&mut held, 1, json!({})), 1);
     let first = held.core.state().path().last().expect("its entry").id.clone();
+    append(&mut held, 5, &json!({"role": "user", "content": "Wait. ".repeat(300), "timestamp": 1}));
     let model = json!({"provider": "p", "id": "m", "contextWindow": 16_000});
     let settings = json!({"tokens": {"estimator": "chars"}, "defaultModel": "p/m", "models": [model],
         "compaction": {"thresholdTokens": 2_000, "keepRecentTokens": 200}});
@@ -522,7 +523,7 @@ fn it_waits_on_behind_an_automatic_compaction_also_after_a_restart() {
 }
 
 #[test]
-fn it_moves_with_the_session_to_another_branch_and_starts_with_no_turn_that_was_over() {
+fn it_moves_with_the_session_to_another_branch() {
     let mut held = session();
     ask(&mut held, 1, json!({}));
     append(&mut held, 2, &json!({"role": "user", "content": "Go on.", "timestamp": 1}));
