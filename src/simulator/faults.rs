@@ -91,7 +91,7 @@ const FAULTS: &[(Fault, Rule, u64)] = &[
     (Fault::AheadOfHooks, Rule::NoneAheadWithHooks, 6),
     (Fault::LeafMisnamed, Rule::LeafIsNamed, 7),
     (Fault::SummaryOnBranch, Rule::SummaryAtTarget, 13),
-    (Fault::StateForgotten, Rule::ThereAndBack, 161),
+    (Fault::StateForgotten, Rule::ThereAndBack, 180),
 ];
 
 /// Faults of trust, in sessions in which someone lies.
