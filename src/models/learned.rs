@@ -19,7 +19,7 @@ const CONFIRMED: u32 = 2;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Recorded", into = "Recorded")]
 pub struct Learned {
-    /// By the name of the model, one for each of its servers.
+    /// By the name of the model: those of each of its servers, the newest last. Servers behind one address may differ.
     rows: Arc<BTreeMap<String, Vec<LearnedWindow>>>,
     /// How often a person had the windows of a model forgotten, in this process.
     forgotten: Arc<BTreeMap<String, u64>>,
@@ -87,24 +87,36 @@ impl Learned {
     pub fn taught(&self, settings: &Settings, model: &ModelRef) -> Taught {
         let stated = self.row(settings, model).map(|row| Stated {
             tokens: row.context_window,
-            reach: match row.refusals >= CONFIRMED || row.session.is_some() && row.session == self.session {
-                true => Reach::Everywhere,
-                false => Reach::WhereNoneIsNamed,
-            },
+            reach: if self.counts_here(row) { Reach::Everywhere } else { Reach::WhereNoneIsNamed },
         });
         let seen = self.seen.as_ref().filter(|(of, _)| of == model).map(|(_, window)| *window);
         Taught { stated, seen }
     }
 
-    /// The window of a model at the server that the settings name.
+    /// The window of a model at the server that the settings name: the newest that counts over a named one in this session,
+    /// else the newest.
     #[must_use]
     pub fn row(&self, settings: &Settings, model: &ModelRef) -> Option<&LearnedWindow> {
         // Mostly there is none, and a name costs more than a look.
         if self.rows.is_empty() {
             return None;
         }
+        let newest = |counts: &dyn Fn(&LearnedWindow) -> bool| {
+            let rows = self.rows_of(settings, model).filter(|row| counts(row));
+            rows.last()
+        };
+        newest(&|row| self.counts_here(row)).or_else(|| newest(&|_| true))
+    }
+
+    /// The windows of a model at the server that the settings name, the newest last.
+    pub fn rows_of(&self, settings: &Settings, model: &ModelRef) -> impl Iterator<Item = &LearnedWindow> {
         let server = Server::of(settings, model);
-        self.rows.get(&model.to_string())?.iter().find(|row| row.base_url.may_be(&server.address))
+        self.of_model(model).iter().filter(move |row| row.base_url.may_be(&server.address))
+    }
+
+    /// Whether a window counts over a larger one that a host or a setting names: it was taught in this session, or twice.
+    fn counts_here(&self, row: &LearnedWindow) -> bool {
+        row.refusals >= CONFIRMED || row.session.is_some() && row.session == self.session
     }
 
     /// The windows of a model at all of its servers.
@@ -136,7 +148,8 @@ impl Learned {
         self
     }
 
-    /// The newest statement takes the place of the one before. As often as it says the same, it is confirmed.
+    /// A window that is taught again is confirmed. Another one stands beside it: both may be true, for two servers behind one
+    /// address. In one session the newest statement takes the place of the one before.
     fn learn(&mut self, row: LearnedWindow) -> bool {
         if !plausible(row.context_window) {
             return false;
@@ -144,13 +157,19 @@ impl Learned {
         // A stated window counts for more than one that was seen.
         self.seen.take_if(|(of, _)| *of == row.model);
         let rows = Arc::make_mut(&mut self.rows).entry(row.model.to_string()).or_default();
-        match rows.iter_mut().find(|known| known.base_url.may_be(&row.base_url)) {
-            Some(known) if known.context_window == row.context_window => {
-                *known = LearnedWindow { refusals: known.refusals.saturating_add(row.refusals), ..row };
+        let mut refusals = row.refusals;
+        rows.retain(|known| {
+            let is_same = known.is_same(&row);
+            if is_same {
+                refusals = refusals.saturating_add(known.refusals);
             }
-            Some(known) => *known = row,
-            None => rows.push(row),
-        }
+            let is_replaced = known.base_url.may_be(&row.base_url)
+                && known.refusals < CONFIRMED
+                && (known.session.is_none() || known.session == row.session);
+            !(is_same || is_replaced)
+        });
+        rows.push(LearnedWindow { refusals, ..row });
+        keep_newest(rows);
         true
     }
 
@@ -205,13 +224,20 @@ impl Learned {
 }
 
 impl FromIterator<LearnedWindow> for Learned {
-    /// Windows that were learned before. The last one of a server counts. A number that can be no window is left out.
+    /// Windows that were learned before, the newest last. A number that can be no window is left out.
     fn from_iter<T: IntoIterator<Item = LearnedWindow>>(rows: T) -> Self {
         let mut by_model: BTreeMap<String, Vec<LearnedWindow>> = BTreeMap::new();
-        for row in rows.into_iter().filter(|row| plausible(row.context_window)) {
+        for mut row in rows.into_iter().filter(|row| plausible(row.context_window)) {
             let of_model = by_model.entry(row.model.to_string()).or_default();
-            of_model.retain(|known| !known.base_url.may_be(&row.base_url));
+            of_model.retain(|known| {
+                let is_same = known.is_same(&row);
+                if is_same {
+                    row.refusals = row.refusals.max(known.refusals);
+                }
+                !is_same
+            });
             of_model.push(row);
+            keep_newest(of_model);
         }
         Self { rows: Arc::new(by_model), ..Self::default() }
     }
@@ -233,6 +259,16 @@ impl From<Recorded> for Learned {
                 tokens.iter().filter_map(|(name, tokens)| LearnedWindow::before_2(name, *tokens)).collect()
             }
         }
+    }
+}
+
+/// Drops the oldest windows of a model beyond a bound. Those that one refusal taught go first.
+fn keep_newest(rows: &mut Vec<LearnedWindow>) {
+    /// Most windows of a model. Each session that is refused with a number of its own adds one.
+    const MOST: usize = 16;
+    while rows.len() > MOST {
+        let oldest = rows.iter().position(|row| row.refusals < CONFIRMED).unwrap_or(0);
+        rows.remove(oldest);
     }
 }
 

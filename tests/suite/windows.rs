@@ -69,7 +69,7 @@ fn notices(daemon: &Daemon, session: &str) -> Vec<String> {
     let events = daemon.events.iter().filter(|frame| frame["params"]["sessionId"] == session);
     let details = events.map(|frame| &frame["params"]["event"]).filter(|event| event["type"] == "notice");
     let details = details.filter_map(|event| event["detail"].as_str());
-    details.filter(|detail| detail.contains("in the place of")).map(str::to_owned).collect()
+    details.filter(|detail| detail.contains("tokens here instead of")).map(str::to_owned).collect()
 }
 
 fn restarted(mut daemon: Daemon) -> Daemon {
@@ -163,7 +163,7 @@ fn a_window_that_the_host_configures_later_is_told_of() {
     assert_eq!(of(&configured["session"]["usage"]), learned(32_768), "the provider's word counts for more");
     assert_eq!(window(&mut daemon, &session), learned(32_768));
     let notices = notices(&daemon, &session);
-    assert!(notices.len() == 1 && notices[0].contains("in the place of 200000"), "{notices:?}");
+    assert!(notices.len() == 1 && notices[0].contains("instead of 200000"), "{notices:?}");
 }
 
 /// The report of the doctor, as JSON and as text.

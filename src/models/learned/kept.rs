@@ -42,8 +42,6 @@ fn of_rows(rows: impl Iterator<Item = Option<LearnedWindow>>) -> Content {
             None => bad += 1,
         }
     }
-    // A window that is confirmed less often does not replace the others of its server.
-    good.sort_by_key(|row| row.refusals);
     Content::Read(good.into_iter().collect(), bad)
 }
 
@@ -145,8 +143,11 @@ mod tests {
         }
         let undated = row("p/m", json!(8_192), json!({"learnedAt": "yesterday"}));
         assert_eq!(learned(&text(json!([undated]))), (one(8_192, 1), 0), "a time that is none is left out");
-        let twice = json!([good, row("p/m", json!(4_096), json!({}))]);
-        assert_eq!(learned(&text(twice)), (one(8_192, 2), 0), "the one that is confirmed more often");
+        let other = row("p/m", json!(4_096), json!({}));
+        let both = [one(8_192, 2), one(4_096, 1)].concat();
+        assert_eq!(learned(&text(json!([good, other]))), (both, 0), "both may be true");
+        let again = row("p/m", json!(8_192), json!({}));
+        assert_eq!(learned(&text(json!([good, again]))), (one(8_192, 2), 0), "the count of the one that is confirmed");
     }
 
     #[test]

@@ -133,6 +133,12 @@ impl LearnedWindow {
         }
     }
 
+    /// Whether both are the same window of the same server.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.context_window == other.context_window && self.base_url.may_be(&other.base_url)
+    }
+
     /// A window of which neither time nor session are known.
     #[must_use]
     pub fn undated(server: Server, context_window: u64, origin: WindowOrigin) -> Self {

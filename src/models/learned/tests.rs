@@ -41,7 +41,40 @@ fn a_window_counts_everywhere_in_its_session_and_after_a_second_refusal_in_all()
     assert!(shared.apply(&refusal(&none, "p/m", 8_192, "one")));
     assert_eq!((stated(&shared, "two"), shared.all().next().map(|row| row.refusals)), (everywhere(8_192), Some(2)));
     shared.apply(&refusal(&none, "p/m", 9_000, "two"));
-    assert_eq!((stated(&shared, "one"), stated(&shared, "two")), (single(9_000), everywhere(9_000)), "another number");
+    assert_eq!(
+        (stated(&shared, "one"), stated(&shared, "two")),
+        (everywhere(8_192), everywhere(9_000)),
+        "another number"
+    );
+    shared.apply(&refusal(&none, "p/m", 9_000, "three"));
+    assert_eq!(stated(&shared, "one"), everywhere(9_000), "the newest of two that are confirmed");
+}
+
+#[test]
+fn sessions_that_are_told_different_windows_keep_their_own() {
+    let none = Settings::default();
+    let mut shared = Learned::default();
+    let stated = |learned: &Learned, session: &str| {
+        learned.clone().in_session(&session.into()).taught(&none, &model("p/m")).stated
+    };
+    for (session, window) in [("one", 16_000), ("two", 16_384)] {
+        assert!(shared.apply(&refusal(&none, "p/m", window, session)));
+    }
+    assert_eq!((stated(&shared, "one"), stated(&shared, "two")), (everywhere(16_000), everywhere(16_384)));
+    assert_eq!(stated(&shared, "three"), single(16_384));
+    shared.apply(&refusal(&none, "p/m", 16_000, "three"));
+    assert_eq!((stated(&shared, "two"), stated(&shared, "four")), (everywhere(16_000), everywhere(16_000)));
+    // A session that is told another number takes the newest, and a file keeps them all in their order.
+    shared.apply(&refusal(&none, "p/m", 12_000, "two"));
+    let read: Learned = serde_json::from_value(json!(shared)).expect("windows");
+    for learned in [&shared, &read] {
+        assert_eq!((stated(learned, "two"), stated(learned, "four")), (everywhere(12_000), everywhere(16_000)));
+        assert_eq!(learned.all().count(), 2);
+    }
+    for number in 0..40 {
+        shared.apply(&refusal(&none, "p/m", 2_000 + number, &format!("session {number}")));
+    }
+    assert_eq!((shared.all().count(), stated(&shared, "four")), (16, everywhere(16_000)), "a confirmed one stays");
 }
 
 #[test]

@@ -42,7 +42,7 @@ impl Core {
                 continue;
             }
             match refusal.limit {
-                Some(window) if self.is_about_this_context(refusal) => {
+                Some(window) if self.is_about_this_context(&model, refusal) => {
                     self.learn(&model, window, WindowOrigin::Refusal)
                 }
                 Some(_) => {}
@@ -55,13 +55,18 @@ impl Core {
         }
     }
 
-    /// Whether the sizes of a refusal are about the context that was sent. The count of another request, or a limit far above the
-    /// context, teaches no window.
-    fn is_about_this_context(&self, refusal: Overflow) -> bool {
+    /// Whether the sizes of a refusal are about the context that was sent. The count of another request, a limit far above the
+    /// context, or a request within its limit teaches no window.
+    fn is_about_this_context(&self, model: &ModelRef, refusal: Overflow) -> bool {
         let size = self.state.measure().context_tokens;
         match (refusal.requested, refusal.limit) {
-            // An overhead that nobody announced may be many times the messages.
-            _ if size < evidence::SMALLEST_ESTIMATE => true,
+            (Some(requested), Some(limit)) if requested <= limit => false,
+            // An overhead that nobody announced may be many times the messages. A context that this session made for a limit
+            // is no second evidence for it.
+            (_, Some(limit)) if size < evidence::SMALLEST_ESTIMATE => {
+                let mut rows = self.state.learned.rows_of(&self.state.settings().settings, model);
+                !rows.any(|row| row.context_window == limit && row.session.as_ref() == Some(&self.state.id))
+            }
             (Some(requested), _) => !overflow::is_far_off(requested, size),
             (None, Some(limit)) => limit <= size.saturating_mul(3),
             (None, None) => false,
@@ -141,8 +146,8 @@ impl Core {
             NoticeCode::WindowLearned,
             "A model has a smaller window than it was given",
             format!(
-                "{model} counts with {context_window} tokens in the place of {named}: {evidence}. Where that is wrong, a \
-                 larger request that succeeds corrects it, and so does models/forget."
+                "The window of {model} is {context_window} tokens here instead of {named}, because {evidence}. Where that is \
+                 wrong, a larger request that succeeds corrects it, and so does models/forget."
             ),
         );
     }
@@ -178,6 +183,7 @@ impl Core {
 #[cfg(test)]
 mod tests {
     use crate::{
+        conversation::evidence,
         models::{
             ModelRef, SaidBy,
             learned::{Change, Learned},
@@ -286,7 +292,9 @@ mod tests {
 
     fn about_windows(effects: &[Effect]) -> Vec<String> {
         let detail = |event: &Event| match event {
-            Event::Notice { detail: Some(detail), .. } if detail.contains("in the place of") => Some(detail.clone()),
+            Event::Notice { detail: Some(detail), .. } if detail.contains("tokens here instead of") => {
+                Some(detail.clone())
+            }
             _ => None,
         };
         events(effects).filter_map(detail).collect()
@@ -298,7 +306,7 @@ mod tests {
         let notices = told(&mut held, 1, &[refused(STATES)]);
         assert_eq!(window(&held), (8_000, SaidBy::Learned));
         assert!(
-            notices.len() == 1 && notices[0].contains("8000 tokens in the place of 100000: a refusal"),
+            notices.len() == 1 && notices[0].contains("8000 tokens here instead of 100000, because a refusal"),
             "{notices:?}"
         );
         let learned = held.core.state().learned.clone();
@@ -329,7 +337,7 @@ mod tests {
         let work = log_work(held.turn()).expect("a write");
         let notices = about_windows(&held.back(work));
         assert_eq!(window(&held), (8_000, SaidBy::Learned));
-        assert!(notices.len() == 1 && notices[0].contains("in the place of 200000"), "{notices:?}");
+        assert!(notices.len() == 1 && notices[0].contains("instead of 200000"), "{notices:?}");
         held.edit::<SessionConfigure>(3, json!({"contextWindow": 7_000}));
         let work = log_work(held.turn()).expect("a write");
         assert_eq!((about_windows(&held.back(work)), window(&held).0), (Vec::new(), 7_000), "a smaller one counts");
@@ -377,12 +385,25 @@ mod tests {
             ("prompt is too long: 9000 tokens > 8000 maximum", true),
             ("prompt is too long: 90000 tokens > 8000 maximum", false),
             ("prompt is too long: 1500 tokens > 1400 maximum", false),
+            ("prompt is too long: 8000 tokens > 8000 maximum", false),
             ("This model's maximum context length is 8000 tokens.", true),
             ("This model's maximum context length is 80000 tokens.", false),
         ] {
             let learned = append(&mut session(&json!({})), 1, &[refused(text)]);
             assert_eq!(!learned.is_empty(), learns, "{text}");
         }
+    }
+
+    #[test]
+    fn a_small_context_is_no_second_evidence_for_a_window() {
+        let one = json!({"message": {"role": "user", "content": "Go on.", "timestamp": 1}});
+        let mut held = Held::of(&[crate::session::core::held::line("e0", None, "message", one)], u64::MAX);
+        set(&mut held, &naming(100_000));
+        assert!(size(&held) < evidence::SMALLEST_ESTIMATE);
+        assert_eq!(append(&mut held, 1, &[refused(STATES)]), [("p/m".to_owned(), 8_000)], "unannounced instructions");
+        assert_eq!(append(&mut held, 2, &[refused(STATES)]), []);
+        let other = "prompt is too long: 9000 tokens > 7000 maximum";
+        assert_eq!(append(&mut held, 3, &[refused(other)]), [("p/m".to_owned(), 7_000)]);
     }
 
     /// Disproofs that are told to the other sessions: models and tokens.
