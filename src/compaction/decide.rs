@@ -57,7 +57,7 @@ impl Matter {
     #[must_use]
     pub fn on(path: &Path) -> Self {
         let kept = &path[path.first_kept()..];
-        let request = plan::Window::of(kept).unanswered().unwrap_or(kept.len());
+        let request = plan::unanswered(kept).unwrap_or(kept.len());
         let pinned = |entry: &Entry| path.pins().iter().any(|pin| pin.entry == entry.id);
         let counts = |entry: &Arc<Entry>| entry.is_conversation() && !pinned(entry);
         if kept[..request].iter().any(counts) { Self::Some } else { Self::None }

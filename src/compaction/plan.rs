@@ -164,6 +164,21 @@ pub(super) struct Window<'a> {
     removed: HashSet<&'a EntryId>,
 }
 
+/// The place of the newest message if it is one of the user. Answers that are in no context are none. Reads only the end of the
+/// entries: an edit follows the entry that it removes.
+pub(super) fn unanswered(entries: &[Arc<Entry>]) -> Option<usize> {
+    let mut removed: Vec<&EntryId> = Vec::new();
+    for (place, entry) in entries.iter().enumerate().rev() {
+        match &entry.body {
+            Body::ContextEdit(edit) if edit.replacement.is_none() => removed.push(&edit.target_id),
+            _ if !entry.in_context() || entry.outline().is_some_and(|outline| outline.failed) => {}
+            _ if removed.contains(&&entry.id) => {}
+            _ => return entry.is_from(Role::User).then_some(place),
+        }
+    }
+    None
+}
+
 impl<'a> Window<'a> {
     pub(super) fn of(entries: &'a [Arc<Entry>]) -> Self {
         let removed = entries.iter().filter_map(|entry| match &entry.body {
@@ -228,10 +243,9 @@ impl<'a> Window<'a> {
         (!calls.is_empty() && behind.iter().any(is_result)).then_some(answer)
     }
 
-    /// The place of the newest message if it is one of the user. Answers that are in no context are none.
+    /// The place of the newest message if it is one of the user.
     pub(super) fn unanswered(&self) -> Option<usize> {
-        let newest = self.entries.iter().rposition(|entry| entry.in_context() && !self.is_gone(entry))?;
-        self.entries[newest].is_from(Role::User).then_some(newest)
+        unanswered(self.entries)
     }
 
     /// The place of the last answer if it has open calls and only results follow it.

@@ -4,7 +4,7 @@
 
 use super::{
     entry::{Attempts, Body, Entry},
-    message::outline::Role,
+    message::outline::Outline,
     path::Path,
 };
 use crate::ids::EntryId;
@@ -33,6 +33,10 @@ impl Attempts {
     /// The attempts at the leaf of a path. A compaction carries those before it.
     #[must_use]
     pub fn of(path: &Path) -> Self {
+        if path.batch().follows_progress() {
+            // A long batch is not searched.
+            return Self::default();
+        }
         Self::counted(path, Vec::new())
     }
 
@@ -109,13 +113,7 @@ impl Attempts {
 }
 
 fn is_progress(entry: &Entry) -> bool {
-    entry.outline().is_some_and(|outline| match outline.role {
-        Role::User => true,
-        // An answer that its limit cut off is one with text and without calls.
-        Role::Assistant if outline.cut_off => !outline.silent && outline.calls.is_empty(),
-        Role::Assistant => !outline.failed && !outline.empty,
-        _ => false,
-    })
+    entry.outline().is_some_and(Outline::is_progress)
 }
 
 #[cfg(test)]
@@ -146,6 +144,7 @@ mod tests {
         let mut grown = Path::default();
         entries.iter().for_each(|entry| grown.push(entry.clone()));
         assert_eq!(Attempts::of(&path), Attempts::of(&grown), "a path that is read and a path that grows");
+        assert_eq!(Attempts::of(&path), Attempts::counted(&path, Vec::new()), "with and without the batch");
         path
     }
 
@@ -156,6 +155,17 @@ mod tests {
     fn answer(stop: &str) -> Value {
         json!({"type": "message", "message": {"role": "assistant", "content": [{"type": "text", "text": "x"}],
             "stopReason": stop, "timestamp": 1}})
+    }
+
+    fn call() -> Value {
+        let mut call = cut_in_call();
+        call["message"]["stopReason"] = "toolUse".into();
+        call
+    }
+
+    fn result() -> Value {
+        json!({"type": "message", "message": {"role": "toolResult", "toolCallId": "c", "toolName": "read",
+            "content": "x", "isError": false, "timestamp": 1}})
     }
 
     fn cut_in_call() -> Value {
@@ -196,6 +206,10 @@ mod tests {
             (vec![user(), attempt("incomplete"), answer("length"), edit("e2", Value::Null)], (0, 1, 0)),
             (vec![user(), attempt("incomplete"), answer("length"), edit("e2", json!({"content": "x"}))], (0, 0, 0)),
             (vec![user(), attempt("unknown")], (0, 0, 0)),
+            (vec![user(), attempt("overflow"), call(), result()], (0, 0, 0)),
+            (vec![user(), call(), result(), attempt("overflow")], (1, 0, 0)),
+            (vec![user(), attempt("overflow"), call(), result(), edit("e2", Value::Null)], (1, 0, 0)),
+            (vec![user(), attempt("overflow"), cut_in_call(), result()], (1, 0, 0)),
             (vec![user(), attempt("incomplete"), answer("length")], (0, 0, 0)),
             (vec![user(), attempt("incomplete"), cut_in_call()], (0, 1, 0)),
             (vec![user(), attempt("incomplete"), cut_before_any_text()], (0, 1, 0)),

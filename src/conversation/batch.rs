@@ -15,6 +15,8 @@ pub struct Batch {
     has_results: bool,
     /// The newest answer.
     answer: Option<EntryId>,
+    /// Whether that answer is progress, and nothing but results and records follow it.
+    follows_progress: bool,
 }
 
 impl Batch {
@@ -38,6 +40,8 @@ impl Batch {
             *self = Self::default();
         }
         if !entry.in_context() {
+            let is_record = matches!(entry.body, Body::Usage) || entry.ours("report").is_some();
+            self.follows_progress &= is_record;
             return;
         }
         match entry.outline() {
@@ -51,6 +55,7 @@ impl Batch {
                 self.open = outline.calls.iter().map(|call| call.id.clone()).collect();
                 self.has_results = false;
                 self.answer = Some(entry.id.clone());
+                self.follows_progress = outline.is_progress();
             }
             _ => *self = Self::default(),
         }
@@ -67,6 +72,12 @@ impl Batch {
     #[must_use]
     pub fn is_open(&self) -> bool {
         !self.open.is_empty()
+    }
+
+    /// Whether the newest answer is progress, and nothing but results and records follow it.
+    #[must_use]
+    pub fn follows_progress(&self) -> bool {
+        self.follows_progress
     }
 
     /// Whether the newest message is a tool result.

@@ -279,7 +279,7 @@ pub(super) fn without_oversized(draft: &Draft) -> Draft {
 /// allow. Where nothing fits, little of them stays.
 pub(super) fn cut_to(draft: &Draft, limit: u64) -> Draft {
     let kept = draft.plan.kept();
-    let request = plan::Window::of(kept).unanswered().map(|place| &kept[place].id);
+    let request = plan::unanswered(kept).map(|place| &kept[place].id);
     let mut messages = shown(draft, &[Role::ToolResult, Role::User]);
     messages.retain(|(entry, message)| message.outline().role == Role::ToolResult || Some(entry) == request);
     let cutting = Cutting::of(draft, messages);

@@ -156,6 +156,18 @@ impl Outline {
         }
     }
 
+    /// Whether it is progress of the conversation: a message of the user, or a good answer.
+    #[must_use]
+    pub fn is_progress(&self) -> bool {
+        match self.role {
+            Role::User => true,
+            // An answer that its limit cut off is one with text and without calls.
+            Role::Assistant if self.cut_off => !self.silent && self.calls.is_empty(),
+            Role::Assistant => !self.failed && !self.empty,
+            _ => false,
+        }
+    }
+
     /// The provider's count of an answer that came through, if it is not all zero. It is a report, which `evidence` judges.
     #[must_use]
     pub fn measured(&self) -> Option<Usage> {
