@@ -192,6 +192,7 @@ impl Core {
             (Some(Due::Delayed(request)), _) => (request.id.clone(), request.kind.cause(), false),
             (Some(Due::Compaction(due)), _) => (due.id.clone(), OperationKind::Compaction(due.reason).cause(), false),
             (_, Some(operation)) if self.is_maintenance(operation) => {
+                let operation = self.relay_operation().unwrap_or(operation);
                 let repeats = operation.kind.repeats_the_turn() || self.repeats_behind_maintenance();
                 (operation.id.clone(), operation.kind.cause(), repeats)
             }

@@ -123,7 +123,8 @@ impl Core {
             return;
         }
         let is_fruitless = match end {
-            End::Completed(_) => false,
+            // The conversation goes on in the new session. A summary of this one would be paid for nothing.
+            End::Completed(product) => product.new_session().is_some(),
             End::Cancelled => !matches!(kind, OperationKind::Transfer(_)),
             End::Failed(_) | End::Skipped(_) => kind.is_automatic(),
         };

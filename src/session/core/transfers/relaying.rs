@@ -109,9 +109,14 @@ impl Core {
         self.work = Work::Transfer(operation, TransferPhase::Making(Box::new(Task::Handoff(handing))));
     }
 
+    /// The maintenance around the handoff that runs.
+    pub(in crate::session::core) fn relay_operation(&self) -> Option<&Operation> {
+        self.upkeep.relays.around.as_ref()
+    }
+
     /// The kind of the maintenance around the handoff that runs.
     pub(in crate::session::core) fn relay_around(&self) -> Option<&OperationKind> {
-        self.upkeep.relays.around.as_ref().map(|around| &around.kind)
+        self.relay_operation().map(|around| &around.kind)
     }
 
     /// Forgets the maintenance that a cancel has ended.
