@@ -345,9 +345,10 @@ impl Core {
     /// Ends a summary that no model wrote.
     fn extracted_ahead(&mut self, draft: &Draft) {
         let made = draft.origin();
+        let asked = self.upkeep.ahead.making.as_ref().is_some_and(|making| making.charged > 0);
         match made.rejected.last() {
-            // The models are not to blame.
-            _ if made.unaffordable.is_some() => self.throw_away(),
+            // The models are not to blame where none was asked.
+            _ if made.unaffordable.is_some() && !asked => self.throw_away(),
             Some(last) => self.fail_ahead(last.why.clone()),
             None => self.fail_ahead("no model was asked".to_owned()),
         }
