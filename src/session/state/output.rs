@@ -53,7 +53,7 @@ impl View {
 }
 
 /// The newest refusal of a model for the room kept for an answer, behind which no request of the model succeeded. It is read
-/// from the path, so it holds on its branch and behind a restart, too.
+/// from the path, so it holds on its branch and after a restart, too.
 #[derive(Debug, Clone, Copy)]
 pub struct Refused {
     reservation: Reservation,

@@ -114,8 +114,8 @@ impl Core {
                 (
                     "No model could write a part of the summary",
                     format!(
-                        "The summary of {part} was extracted, because no model wrote a usable one; details may be lost. The \
-                         summary of {other} is by a model. The last reason: {}. {HANDOFF}",
+                        "The summary of {part} was extracted, because no model wrote a usable one; details may be lost; \
+                         a model wrote the summary of {other}. The last reason: {}. {HANDOFF}",
                         last.why
                     ),
                 )
