@@ -664,6 +664,30 @@ fn maintenance_hands_off_without_an_earlier_handoff_only_for_a_client_that_follo
 }
 
 #[test]
+fn a_context_that_waits_for_an_automatic_handoff_starts_no_summary_of_the_session_that_is_left() {
+    let provider = Provider::start(Format::Anthropic);
+    provider.otherwise(Step::answer(&document("by maintenance")));
+    let (mut daemon, session) = declaring(&provider, json!({"sessionReplaced": {}}));
+    daemon.ok("session/configure", json!({"sessionId": session, "contextWindow": 16_384}));
+    let messages = [user("Write the printer."), assistant(&text_of(1_600, "printer")), user(&text_of(16_000, "tests"))];
+    for (id, method, params) in [
+        (701, "session/append", json!({"messages": messages})),
+        (702, "session/append", json!({"messages": [user("And the docs?")]})),
+        (703, "session/context", json!({"wait": true})),
+    ] {
+        let mut params = params;
+        params["sessionId"] = json!(session);
+        daemon.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+    }
+    daemon.answer(701).expect("an append");
+    let next = daemon.answer(702).expect("an append")["next"].take();
+    assert_eq!((&next["type"], &next["reason"]), (&json!("maintenance"), &json!("threshold")), "{next:#}");
+    let refused = daemon.answer(703).expect_err("it is over the window");
+    assert_eq!(refused["data"]["code"], "context_overflow", "{refused:#}");
+    assert_eq!(provider.asked().len(), 1, "the document alone");
+}
+
+#[test]
 fn a_large_message_that_waits_does_not_count_in_the_request_for_the_document() {
     let provider = Provider::start(Format::Anthropic);
     provider.otherwise(Step::answer(&document("by maintenance")));
