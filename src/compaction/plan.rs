@@ -227,7 +227,7 @@ impl<'a> Window<'a> {
     /// The place of the first entry that stays in any case: an answer whose calls are open, or a message of the user that no
     /// model has answered. A request that names the size of the tail names that message's place, too.
     fn must_stay(&self, demand: &Demand) -> Option<usize> {
-        self.pending().or_else(|| self.unanswered().filter(|_| !demand.explicit))
+        self.pending().or_else(|| unanswered(self.entries).filter(|_| !demand.explicit))
     }
 
     /// The place of the newest answer.
@@ -241,11 +241,6 @@ impl<'a> Window<'a> {
         let (calls, behind) = (&self.entries[answer].outline()?.calls, &self.entries[answer + 1..]);
         let is_result = |entry: &Arc<Entry>| entry.is_from(Role::ToolResult) && !self.is_gone(entry);
         (!calls.is_empty() && behind.iter().any(is_result)).then_some(answer)
-    }
-
-    /// The place of the newest message if it is one of the user.
-    pub(super) fn unanswered(&self) -> Option<usize> {
-        unanswered(self.entries)
     }
 
     /// The place of the last answer if it has open calls and only results follow it.
@@ -598,7 +593,7 @@ mod tests {
         ] {
             let path = path(&lines);
             let window = Window::of(&path);
-            assert_eq!((window.unanswered(), window.pending()), (unanswered, pending), "{lines:?}");
+            assert_eq!((super::unanswered(window.entries), window.pending()), (unanswered, pending), "{lines:?}");
         }
     }
 
