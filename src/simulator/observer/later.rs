@@ -81,7 +81,7 @@ impl Later {
         if !self.introduced.contains(id) {
             return Ok(());
         }
-        // One that gives way is not planned.
+        // A compaction that gives way is not planned.
         let gives_way = outcome == Some(Outcome::Skipped) && !self.planned.contains_key(id);
         self.began_behind_turn(id, outcome == Some(Outcome::Cancelled) || gives_way, file)
     }
