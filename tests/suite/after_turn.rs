@@ -1,21 +1,7 @@
 //! Compactions that wait for the end of the turn: listed, in nobody's way, and there again after a restart.
 
-use crate::support::{Daemon, assistant, calls, event, model, names, result, text_of, user};
+use crate::support::{Daemon, assistant, calls, event, long_session, model, names, result, user};
 use serde_json::{Value, json};
-
-/// A session of 20,000 tokens by characters, far below its threshold.
-fn session(daemon: &mut Daemon, compaction: &Value) -> String {
-    let settings = json!({
-        "tokens": {"estimator": "chars"},
-        "models": [model("large", 100_000)],
-        "compaction": compaction,
-    });
-    let session = daemon.new_session(json!({"cwd": "/project", "model": "p/large", "settings": settings}));
-    let history =
-        [user(&text_of(10_000, "one")), assistant("Read."), user(&text_of(10_000, "two")), assistant("Read, too.")];
-    assert_eq!(daemon.append(&session, &history)["next"]["type"], "none");
-    session
-}
 
 /// The events up to the next `settled`.
 fn settled(daemon: &mut Daemon, from: usize) -> Vec<(String, Value)> {
@@ -25,7 +11,7 @@ fn settled(daemon: &mut Daemon, from: usize) -> Vec<(String, Value)> {
 
 /// A session within a turn, with a compaction that waits for its end, and the id of that compaction.
 fn waiting(daemon: &mut Daemon) -> (String, Value) {
-    let session = session(daemon, &json!({"keepRecentTokens": 1_000}));
+    let session = long_session(daemon, &json!({"keepRecentTokens": 1_000}));
     daemon.append(&session, &[user("Read it."), calls(&["a"])]);
     let params = json!({"sessionId": session, "when": "after_turn", "keepRecentTokens": 1_000,
         "instructions": "Keep the numbers."});
@@ -146,7 +132,7 @@ fn a_compaction_that_waits_outlives_a_close() {
 #[test]
 fn a_compaction_after_the_turn_waits_for_an_answer_without_calls() {
     let mut daemon = Daemon::start();
-    let session = session(&mut daemon, &json!({"keepRecentTokens": 1_000}));
+    let session = long_session(&mut daemon, &json!({"keepRecentTokens": 1_000}));
     daemon.append(&session, &[user("Read it."), calls(&["a"])]);
     let params = json!({"sessionId": session, "when": "after_turn"});
     let id = daemon.ok("session/compact", params.clone())["operationId"].clone();
@@ -180,7 +166,7 @@ fn a_compaction_after_the_turn_waits_for_an_answer_without_calls() {
 #[test]
 fn a_compaction_after_the_turn_ends_with_a_cancel_and_with_the_session() {
     let mut daemon = Daemon::start();
-    let session = session(&mut daemon, &json!({}));
+    let session = long_session(&mut daemon, &json!({}));
     daemon.append(&session, &[user("Go on.")]);
     let params = json!({"sessionId": session, "when": "after_turn", "wait": true});
     let waiting = daemon.begin("session/compact", params.clone());
@@ -201,7 +187,7 @@ fn a_compaction_after_the_turn_ends_with_a_cancel_and_with_the_session() {
 #[test]
 fn an_agent_is_refused_below_half_of_the_threshold_after_the_turn_too() {
     let mut daemon = Daemon::start();
-    let session = session(&mut daemon, &json!({}));
+    let session = long_session(&mut daemon, &json!({}));
     daemon.append(&session, &[user("Go on.")]);
     for when in ["now", "after_turn"] {
         let params = json!({"sessionId": session, "when": when, "initiator": "agent"});

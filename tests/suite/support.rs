@@ -445,3 +445,17 @@ pub fn session_of(home: &Home, name: &str, messages: &[Value]) -> PathBuf {
     let lines: Vec<Value> = std::iter::once(header(name)).chain(entries(messages)).collect();
     home.session(&format!("{name}.jsonl"), &lines)
 }
+
+/// A session with the models `p/large` and `p/small` and a history of 20,000 tokens by characters.
+pub fn long_session(daemon: &mut Daemon, compaction: &Value) -> String {
+    let settings = json!({
+        "tokens": {"estimator": "chars"},
+        "models": [model("large", 100_000), model("small", 16_000)],
+        "compaction": compaction,
+    });
+    let session = daemon.new_session(json!({"cwd": "/project", "model": "p/large", "settings": settings}));
+    let history =
+        [user(&text_of(10_000, "one")), assistant("Read."), user(&text_of(10_000, "two")), assistant("Read, too.")];
+    assert_eq!(daemon.append(&session, &history)["next"]["type"], "none");
+    session
+}

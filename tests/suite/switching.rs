@@ -1,21 +1,7 @@
 //! Changes of the model and of its limits by `session/configure`, for a host that asks for contexts to send.
 
-use crate::support::{Daemon, assistant, calls, event, model, names, result, text_of, user};
+use crate::support::{Daemon, assistant, calls, event, long_session, names, result, text_of, user};
 use serde_json::{Value, json};
-
-/// A session with the models `p/large` and `p/small` and a history of 20,000 tokens by characters.
-fn session(daemon: &mut Daemon, compaction: &Value) -> String {
-    let settings = json!({
-        "tokens": {"estimator": "chars"},
-        "models": [model("large", 100_000), model("small", 16_000)],
-        "compaction": compaction,
-    });
-    let session = daemon.new_session(json!({"cwd": "/project", "model": "p/large", "settings": settings}));
-    let history =
-        [user(&text_of(10_000, "one")), assistant("Read."), user(&text_of(10_000, "two")), assistant("Read, too.")];
-    assert_eq!(daemon.append(&session, &history)["next"]["type"], "none");
-    session
-}
 
 fn configure(daemon: &mut Daemon, session: &str, mut params: Value) -> Value {
     params["sessionId"] = session.into();
@@ -29,7 +15,7 @@ fn context(session: &str) -> Value {
 #[test]
 fn a_smaller_model_is_given_a_conversation_that_it_holds() {
     let mut daemon = Daemon::start();
-    let session = session(&mut daemon, &json!({}));
+    let session = long_session(&mut daemon, &json!({}));
     daemon.ok("session/status", json!({"sessionId": session}));
     let from = daemon.events.len();
     let configured = configure(&mut daemon, &session, json!({"model": "p/small"}));
@@ -70,7 +56,7 @@ fn a_smaller_model_is_given_a_conversation_that_it_holds() {
 fn every_switch_turns_the_compaction_behind_a_change_of_the_model_off() {
     for compaction in [json!({"enabled": false}), json!({"strategy": "off"})] {
         let mut daemon = Daemon::start();
-        let session = session(&mut daemon, &compaction);
+        let session = long_session(&mut daemon, &compaction);
         let configured = configure(&mut daemon, &session, json!({"model": "p/small"}));
         assert_eq!(configured["next"]["type"], "none");
         let refused = daemon.err("session/context", context(&session));
@@ -86,7 +72,7 @@ fn every_switch_turns_the_compaction_behind_a_change_of_the_model_off() {
 #[test]
 fn a_change_in_the_middle_of_a_batch_is_followed_by_a_compaction_behind_it() {
     let mut daemon = Daemon::start();
-    let session = session(&mut daemon, &json!({}));
+    let session = long_session(&mut daemon, &json!({}));
     daemon.append(&session, &[user("Read it."), calls(&["a"])]);
     let configured = configure(&mut daemon, &session, json!({"model": "p/small"}));
     assert_eq!(configured["next"]["type"], "none");
@@ -101,7 +87,7 @@ fn a_change_in_the_middle_of_a_batch_is_followed_by_a_compaction_behind_it() {
 #[test]
 fn a_restart_behind_a_change_of_the_model_goes_on_with_it() {
     let mut daemon = Daemon::start();
-    let session = session(&mut daemon, &json!({}));
+    let session = long_session(&mut daemon, &json!({}));
     configure(&mut daemon, &session, json!({"model": "p/small"}));
     let mut daemon = daemon.restarted();
     let loaded = daemon.ok("session/load", json!({"sessionId": session}));
@@ -157,7 +143,7 @@ fn a_session_without_a_model_has_limits_too() {
 #[test]
 fn a_smaller_window_is_a_change_of_the_model() {
     let mut daemon = Daemon::start();
-    let session = session(&mut daemon, &json!({}));
+    let session = long_session(&mut daemon, &json!({}));
     let from = daemon.events.len();
     let configured = configure(&mut daemon, &session, json!({"contextWindow": 16_000}));
     assert_eq!(configured["next"]["reason"], "model_switch");
@@ -172,7 +158,7 @@ fn a_smaller_window_is_a_change_of_the_model() {
 #[test]
 fn limits_that_are_none_are_refused() {
     let mut daemon = Daemon::start();
-    let session = session(&mut daemon, &json!({}));
+    let session = long_session(&mut daemon, &json!({}));
     for limit in [json!(0), json!(-1), json!(1.5), json!(1_000_000_001), json!("many")] {
         for key in ["contextWindow", "maxOutputTokens"] {
             for (method, mut params) in [
@@ -200,7 +186,7 @@ fn settled(daemon: &mut Daemon, from: usize) -> Vec<(String, Value)> {
 #[test]
 fn the_strategy_handoff_summarizes_in_place_and_says_so_once() {
     let mut daemon = Daemon::start();
-    let session = session(&mut daemon, &json!({"strategy": "handoff"}));
+    let session = long_session(&mut daemon, &json!({"strategy": "handoff"}));
     let from = daemon.events.len();
     let configured = configure(&mut daemon, &session, json!({"model": "p/small"}));
     assert_eq!(configured["next"]["reason"], "model_switch");
