@@ -3,11 +3,14 @@
 use crate::support::{Daemon, assistant, model, text_of, user};
 use serde_json::{Value, json};
 
+fn settings() -> Value {
+    let compaction = json!({"reserveTokens": 8_000, "keepRecentTokens": 2_000});
+    json!({"tokens": {"estimator": "chars"}, "models": [model("m", 32_000)], "compaction": compaction})
+}
+
 /// A session of a model with a window of 32,000, compacted once, with the compaction undone.
 fn undone(daemon: &mut Daemon) -> String {
-    let compaction = json!({"reserveTokens": 8_000, "keepRecentTokens": 2_000});
-    let settings = json!({"tokens": {"estimator": "chars"}, "models": [model("m", 32_000)], "compaction": compaction});
-    let session = daemon.new_session(json!({"cwd": "/project", "model": "p/m", "settings": settings}));
+    let session = daemon.new_session(json!({"cwd": "/project", "model": "p/m", "settings": settings()}));
     for topic in ["one", "two", "three"] {
         daemon.append(&session, &[user(&text_of(5_000, topic)), assistant("Done.")]);
     }
@@ -48,6 +51,19 @@ fn a_session_goes_on_for_many_turns_after_an_undo_and_is_compacted_in_time() {
     assert_eq!(resumed.len(), 1, "{resumed:#?}");
     assert!(events.iter().any(|(kind, _)| kind == "compaction_start"));
     assert_eq!(usage(&mut daemon, &session)["autoCompaction"], true);
+}
+
+#[test]
+fn the_rest_after_an_undo_is_known_again_after_a_kill() {
+    let mut daemon = Daemon::start();
+    let session = undone(&mut daemon);
+    let before = usage(&mut daemon, &session);
+    assert_eq!(before["autoCompaction"], "resting");
+    daemon.kill();
+    let mut daemon = daemon.restarted();
+    let loaded = daemon.ok("session/load", json!({"sessionId": session, "settings": settings()}));
+    assert_eq!(loaded["session"]["usage"]["autoCompaction"], "resting", "{loaded:#}");
+    assert_eq!(usage(&mut daemon, &session), before);
 }
 
 #[test]
