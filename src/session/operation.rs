@@ -203,6 +203,27 @@ impl<W> Asked<W> {
         }
     }
 
+    /// The request of an operation that starts later, and the request that is answered before that.
+    #[must_use]
+    pub fn for_later(self) -> (Self, Option<W>) {
+        match self {
+            Self::Answered(request) => (Self::Introduced, Some(request)),
+            Self::Batched(request) => (Self::Unasked, Some(request)),
+            later => (later, None),
+        }
+    }
+
+    /// This request and a newer one for the same operation, both `for_later`. A request that waits for the end goes on
+    /// waiting, and an id that was introduced stays so.
+    #[must_use]
+    pub fn joined_by(self, newer: Self) -> Self {
+        match (self, newer) {
+            (Self::Waits(request), Self::Introduced) | (Self::Introduced, Self::Waits(request)) => Self::Joins(request),
+            (Self::Unasked, newer) => newer,
+            (known, _) => known,
+        }
+    }
+
     /// Takes out the request, if it is not answered.
     #[must_use]
     pub fn into_request(self) -> Option<W> {

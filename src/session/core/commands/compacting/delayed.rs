@@ -54,32 +54,21 @@ impl Core {
             let id = self.take_delayed(None).map_or_else(|| self.stamps.operation(), |before| before.id);
             return self.end_unstarted([Request { id, kind: BY_CLIENT, params, asked, stop: Stop::default() }]);
         }
-        let id = match &self.upkeep.after_turn.waiting {
-            Some(before) => before.request.id.clone(),
-            None => self.stamps.operation(),
-        };
-        let since = entry::timestamp(self.stamps.now());
-        let before = self.upkeep.after_turn.waiting.take();
-        let (before, since, rests) = match before {
-            Some(Delayed { request, since, rests }) => (Some(request), since, rests),
-            None => (None, since, false),
-        };
-        let (former, known) = before.map(|it| (it.params, it.asked)).unzip();
-        let (asked, reply) = match asked {
-            Asked::Answered(ticket) => (Asked::Introduced, Some(ticket)),
-            Asked::Batched(ticket) => (Asked::Unasked, Some(ticket)),
-            waits => (waits, None),
-        };
-        // A request that waits for the end goes on waiting, and an id that was introduced stays so.
-        let asked = match (known, asked) {
-            (Some(Asked::Waits(ticket)), Asked::Introduced) | (Some(Asked::Introduced), Asked::Waits(ticket)) => {
-                Asked::Joins(ticket)
+        let (asked, reply) = asked.for_later();
+        let stop = Stop::default();
+        let (delayed, former) = match self.upkeep.after_turn.waiting.take() {
+            Some(Delayed { request: Request { id, asked: former, params: replaced, .. }, since, rests }) => {
+                let request = Request { id, kind: BY_CLIENT, params, asked: former.joined_by(asked), stop };
+                (Delayed { request, since, rests }, Some(replaced))
             }
-            (Some(known @ (Asked::Waits(_) | Asked::Joins(_) | Asked::Introduced)), _) => known,
-            (_, asked) => asked,
+            None => {
+                let request = Request { id: self.stamps.operation(), kind: BY_CLIENT, params, asked, stop };
+                let since = entry::timestamp(self.stamps.now());
+                (Delayed { request, since, rests: false }, None)
+            }
         };
-        let request = Request { id: id.clone(), kind: BY_CLIENT, params, asked, stop: Stop::default() };
-        self.upkeep.after_turn.waiting = Some(Delayed { request, since, rests });
+        let id = delayed.request.id.clone();
+        self.upkeep.after_turn.waiting = Some(delayed);
         self.write_delayed_for(Some(Asker { id, reply, former }));
     }
 

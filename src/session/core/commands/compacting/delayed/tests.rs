@@ -340,6 +340,17 @@ fn a_second_request_may_wait_for_the_end_and_a_third_is_busy() {
 }
 
 #[test]
+fn its_first_status_names_it_where_one_of_two_requests_introduced_its_id() {
+    for waits in [[false, true], [true, false]] {
+        let mut held = session();
+        let answers = [1, 2].map(|number| ask(&mut held, number, json!({"wait": waits[number as usize - 1]})));
+        assert_eq!(answers.iter().flat_map(|effects| answered(effects)).count(), 1, "{waits:?}");
+        let id = waiting(&held).pop();
+        assert_eq!(named(&append(&mut held, 3, &done())), [id], "{waits:?}");
+    }
+}
+
+#[test]
 fn a_cancel_names_it_and_its_end_follows_the_entry_that_says_so() {
     for by_id in [true, false] {
         let mut held = session();
