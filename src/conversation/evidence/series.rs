@@ -45,6 +45,19 @@ struct Waiting {
     counts: bool,
 }
 
+/// A verdict with its circumstances, as in `Standing`.
+struct Judged {
+    verdict: Verdict,
+    doubt: Option<Doubt>,
+    confirms: Option<(u64, u64)>,
+}
+
+impl From<Verdict> for Judged {
+    fn from(verdict: Verdict) -> Self {
+        Self { verdict, doubt: None, confirms: None }
+    }
+}
+
 /// Reports in a row that are smaller than the messages of their requests, and of about the same size.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Short {
@@ -120,15 +133,15 @@ impl Series {
         let sample = Sample { estimate, prompt: report.prompt };
         let before = self.before.replace(estimate);
         let expected = self.expected(estimate, bounds.line);
-        let (mut confirms, known) = (None, self.base.is_some());
-        let (verdict, doubt) = match self.refusal(sample, report, expected, bounds) {
-            Some(doubt) => (Verdict::Refused(doubt), Some(doubt)),
+        let known = self.base.is_some();
+        let Judged { verdict, doubt, confirms } = match self.refusal(sample, report, expected, bounds) {
+            Some(doubt) => Judged { doubt: Some(doubt), ..Verdict::Refused(doubt).into() },
             None if self.is_near(sample.prompt, expected, bounds) && !self.stalls(sample) => match self.base {
-                Some(_) => (self.believe(sample), None),
-                None => self.first(sample, expected, bounds, &mut confirms),
+                Some(_) => self.believe(sample).into(),
+                None => self.first(sample, expected, bounds),
             },
-            None if !bounds.is_whole => (self.believe(sample), None),
-            None => self.far(sample, expected, bounds, &mut confirms),
+            None if !bounds.is_whole => self.believe(sample).into(),
+            None => self.far(sample, expected, bounds),
         };
         let jump = if known && confirms.is_some() { sample.prompt as f64 - expected } else { 0.0 };
         let saturated = match verdict {
@@ -202,50 +215,38 @@ impl Series {
     }
 
     /// Takes a report near the estimate of a context that no report is believed of yet.
-    fn first(
-        &mut self,
-        sample: Sample,
-        expected: f64,
-        bounds: &Bounds,
-        confirms: &mut Option<(u64, u64)>,
-    ) -> (Verdict, Option<Doubt>) {
+    fn first(&mut self, sample: Sample, expected: f64, bounds: &Bounds) -> Judged {
         let excess = sample.prompt as f64 - expected;
         match self.waiting {
-            Some(waiting) if waiting.counts && waiting.agrees(sample, excess, bounds) => {
-                *confirms = Some(waiting.sample.pair());
-                (self.believe(sample), None)
-            }
+            Some(waiting) if waiting.counts && waiting.agrees(sample, excess, bounds) => self.confirm(waiting, sample),
             // A small growth confirms nothing. The first report waits for the next one.
-            Some(waiting) if waiting.counts && waiting.growth(sample) < LEAST_GROWTH => (Verdict::Unconfirmed, None),
+            Some(waiting) if waiting.counts && waiting.growth(sample) < LEAST_GROWTH => Verdict::Unconfirmed.into(),
             _ => {
                 self.waiting = Some(Waiting { sample, excess, counts: true });
-                (Verdict::Unconfirmed, None)
+                Verdict::Unconfirmed.into()
             }
         }
     }
 
     /// Takes a report far from the expectation.
-    fn far(
-        &mut self,
-        sample: Sample,
-        expected: f64,
-        bounds: &Bounds,
-        confirms: &mut Option<(u64, u64)>,
-    ) -> (Verdict, Option<Doubt>) {
+    fn far(&mut self, sample: Sample, expected: f64, bounds: &Bounds) -> Judged {
         let excess = sample.prompt as f64 - expected;
-        let Some(waiting) = self.waiting else {
-            self.waiting = Some(Waiting { sample, excess, counts: false });
-            return (Verdict::Waits, None);
-        };
-        if !waiting.agrees(sample, excess, bounds) {
-            if waiting.growth(sample) < LEAST_GROWTH && waiting.is_beside(sample) {
-                return (Verdict::Waits, None);
+        let doubt = match self.waiting {
+            Some(waiting) if waiting.agrees(sample, excess, bounds) => return self.confirm(waiting, sample),
+            Some(waiting) if waiting.growth(sample) < LEAST_GROWTH && waiting.is_beside(sample) => {
+                return Verdict::Waits.into();
             }
-            self.waiting = Some(Waiting { sample, excess, counts: false });
-            return (Verdict::Waits, Some(Doubt::Contradicted));
-        }
-        *confirms = Some(waiting.sample.pair());
-        (self.believe(sample), None)
+            Some(_) => Some(Doubt::Contradicted),
+            None => None,
+        };
+        self.waiting = Some(Waiting { sample, excess, counts: false });
+        Judged { doubt, ..Verdict::Waits.into() }
+    }
+
+    /// Believes a report and the earlier one that agrees with it.
+    fn confirm(&mut self, waiting: Waiting, sample: Sample) -> Judged {
+        let Sample { estimate, prompt } = waiting.sample;
+        Judged { confirms: Some((estimate.all, prompt)), ..self.believe(sample).into() }
     }
 
     /// Takes a report that is smaller than its request. Returns the window of a server that cuts prompts, where reports in a
@@ -265,12 +266,6 @@ impl Series {
         };
         self.short = Some(Short { prompt, times });
         (times >= SATURATED).then_some(prompt.max(self.largest))
-    }
-}
-
-impl Sample {
-    fn pair(self) -> (u64, u64) {
-        (self.estimate.all, self.prompt)
     }
 }
 
