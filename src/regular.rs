@@ -99,6 +99,14 @@ pub fn make_whole<E>(
     written.inspect_err(|_| drop(fs::remove_file(&fresh)))
 }
 
+/// Makes sure of a new name in a folder: it is on disk when its folder is. Not every file system can do it; the bytes of the
+/// file are safe anyway.
+pub fn sync_folder(folder: &Path) {
+    if let Err(error) = File::open(folder).and_then(|folder| folder.sync_all()) {
+        tracing::debug!(%error, "the folder could not be synced");
+    }
+}
+
 /// A name for a file that is not complete yet.
 fn fresh_beside(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();

@@ -69,7 +69,7 @@ impl Medium for SessionFile {
         };
         write_new().inspect_err(|_| drop(fs::remove_file(&new)))?;
         self.file = Arc::new(file);
-        sync_folder(self.path.parent().unwrap_or(Path::new(".")));
+        regular::sync_folder(self.path.parent().unwrap_or(Path::new(".")));
         Ok(Bytes::File(self.file.clone()))
     }
 
@@ -101,11 +101,4 @@ fn keep_old(path: &Path, suffix: &str) -> io::Result<()> {
     let (_, mut kept) = regular::make_first_free(names_beside(path, suffix))?;
     io::copy(&mut old, &mut kept)?;
     kept.sync_all()
-}
-
-/// A new name is only sure when its folder is on disk too. Not every file system can do it; the data is safe anyway.
-pub fn sync_folder(folder: &Path) {
-    if let Err(error) = File::open(folder).and_then(|folder| folder.sync_all()) {
-        tracing::debug!(%error, "the folder could not be synced");
-    }
 }

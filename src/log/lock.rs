@@ -98,30 +98,38 @@ pub struct Recorded {
     pub operations: Vec<Unfinished>,
 }
 
+impl Recorded {
+    /// Whether the process that wrote it may still live. One that this user may not ask about counts as alive.
+    #[must_use]
+    pub fn is_of_the_living(&self) -> bool {
+        let process = i32::try_from(self.pid).ok().and_then(Pid::from_raw);
+        process.is_some_and(|process| test_kill_process(process) != Err(Errno::SRCH))
+    }
+}
+
 /// Reads the lock file of a session. The lock is neither taken nor tested: a test of the lock would hold it for a moment,
-/// and an owner that opens the session in that moment would be refused. `None` where no record is there, or where the
-/// file is none of ours.
+/// and an owner that opens the session in that moment would be refused. `None` where no record is there.
 ///
 /// # Errors
-/// When there is a file that cannot be opened or read.
+/// When there is a file that cannot be opened or read, or that no session takes for a lock.
 pub fn look(session: &Path) -> io::Result<Option<Recorded>> {
     let file = match regular::open(&beside(session, "lock"), regular::Links::Refused) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
-    Ok(match read(&file)? {
-        Content::Ours(Some(record)) => Some(Recorded { pid: record.pid, operations: record.unfinished() }),
-        Content::Ours(None) | Content::Foreign => None,
-    })
+    let recorded = |record: Record| Recorded { pid: record.pid, operations: record.unfinished() };
+    match acceptable(&file)? {
+        Ok(record) => Ok(record.map(recorded)),
+        Err(why) => Err(io::Error::other(why)),
+    }
 }
 
 /// The other living process that has the session of a file open, as its lock file says. The lock is not tested.
 #[must_use]
 pub fn owner_elsewhere(session: &Path) -> Option<u32> {
-    let pid = look(session).ok().flatten()?.pid;
-    let process = Pid::from_raw(i32::try_from(pid).ok()?)?;
-    (pid != std::process::id() && test_kill_process(process) != Err(Errno::SRCH)).then_some(pid)
+    let found = look(session).ok().flatten()?;
+    (found.pid != std::process::id() && found.is_of_the_living()).then_some(found.pid)
 }
 
 impl Lock {
@@ -156,15 +164,10 @@ impl Lock {
         if !regular::is_at(&file, path) {
             return Ok(None);
         }
-        if file.metadata().map_err(StoreError::io(path, "cannot be looked at"))?.nlink() > 1 {
-            return Err(planted(path, "it is another name of a file that lies elsewhere too".to_owned()));
-        }
         // The file is still there only when its last owner died.
-        let left_behind = match read(&file).map_err(StoreError::io(path, "cannot be read"))? {
-            Content::Ours(record) => record.map(Record::unfinished).unwrap_or_default(),
-            Content::Foreign => {
-                return Err(planted(path, "it holds something else than a lock of a session".to_owned()));
-            }
+        let left_behind = match acceptable(&file).map_err(StoreError::io(path, "cannot be read"))? {
+            Ok(record) => record.map(Record::unfinished).unwrap_or_default(),
+            Err(why) => return Err(planted(path, why.to_owned())),
         };
         let recorded = left_behind.clone();
         let mut lock = Self { file, path: path.to_owned(), left_behind, recorded, outdated: false };
@@ -246,6 +249,17 @@ impl Content {
         }
         Self::Foreign
     }
+}
+
+/// The record of a lock file, or the reason why the file is none that a session may write to.
+fn acceptable(file: &File) -> io::Result<Result<Option<Record>, &'static str>> {
+    if file.metadata()?.nlink() > 1 {
+        return Ok(Err("it is another name of a file that lies elsewhere too"));
+    }
+    Ok(match read(file)? {
+        Content::Ours(record) => Ok(record),
+        Content::Foreign => Err("it holds something else than a lock of a session"),
+    })
 }
 
 /// Reads a lock file, and no more of it than a lock has.
@@ -463,12 +477,15 @@ mod tests {
     #[test]
     fn a_lock_that_is_looked_at_may_be_anything() {
         let (home, session, path) = session();
-        for (content, pid) in
-            [("", None), ("ssh-ed25519 AAAA", None), (r#"{"pid":7,"oper"#, None), (r#"{"pid":7}"#, Some(7))]
-        {
+        for (content, pid) in [("", None), (r#"{"pid":7,"oper"#, None), (r#"{"pid":7}"#, Some(7))] {
             fs::write(&path, content).expect("a file");
             assert_eq!(look(&session).expect("it is read").map(|it| it.pid), pid, "{content:?}");
         }
+        fs::write(&path, "ssh-ed25519 AAAA").expect("a file");
+        assert_eq!(
+            look(&session).expect_err("no lock").to_string(),
+            "it holds something else than a lock of a session"
+        );
         fs::remove_file(&path).expect("removed");
         std::os::unix::fs::symlink(home.path().join("elsewhere"), &path).expect("a link");
         assert!(look(&session).is_err(), "a link is not followed");

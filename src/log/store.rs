@@ -6,7 +6,7 @@ use super::{
     Log, Unfinished as LeftBehind,
     bytes::Bytes,
     error::StoreError,
-    file::{SessionFile, sync_folder},
+    file::SessionFile,
     follower::Follower,
     header::{self, Found, header_line},
     history::History,
@@ -154,7 +154,7 @@ pub fn create(path: &Path, header: &Header, first: &[String]) -> Result<(Box<dyn
         let _ = fs::remove_file(path);
         return Err(error);
     }
-    sync_folder(folder);
+    regular::sync_folder(folder);
     Ok((Box::new(log), source))
 }
 
@@ -200,7 +200,7 @@ pub fn found_of(
         add(format!("{}\n", header_line(header)).as_bytes())?;
         write(&mut add)
     })?;
-    sync_folder(folder);
+    regular::sync_folder(folder);
     let open = || match if length > INDEXED_AT_ONCE { known()? } else { None } {
         Some(entries) => Owned::take(path)?.opened(entries),
         None => open(path),
@@ -218,7 +218,7 @@ pub fn save_beside(path: &Path, text: &str) -> Result<(), StoreError> {
     create_private_folder(folder)?;
     let failed = |error| StoreError::io(path, "cannot be written")(error);
     regular::make_whole(path, failed, |file| file.write_all(text.as_bytes()).map_err(failed))?;
-    sync_folder(folder);
+    regular::sync_folder(folder);
     Ok(())
 }
 

@@ -20,7 +20,7 @@ use crate::{
 use serde_json::Value;
 use std::{
     collections::HashMap,
-    fs::{self, File, OpenOptions},
+    fs,
     io::{self, Write as _},
     path::{Path, PathBuf},
 };
@@ -447,25 +447,11 @@ fn write(file: &Path, text: &str, target: Target<'_>) -> io::Result<()> {
     if kept.as_ref().is_some_and(fs::Permissions::readonly) {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "the file is read-only"));
     }
-    let fresh = folder.join(format!(".settings.json.{}.tmp", uuid::Uuid::new_v4().simple()));
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let written = options.open(&fresh).and_then(|mut writer| {
+    regular::make_whole(&file, std::convert::identity, |writer| {
         writer.write_all(text.as_bytes())?;
-        kept.map_or(Ok(()), |kept| writer.set_permissions(kept))?;
-        writer.sync_all()?;
-        fs::rename(&fresh, &file)
-    });
-    if written.is_err() {
-        let _ = fs::remove_file(&fresh);
-        return written;
-    }
-    // The new name is on disk when its folder is. Not every file system can say so; the text is whole either way.
-    if let Err(error) = File::open(folder).and_then(|folder| folder.sync_all()) {
-        tracing::debug!(%error, "the folder of the settings could not be synced");
-    }
+        kept.map_or(Ok(()), |kept| writer.set_permissions(kept))
+    })?;
+    regular::sync_folder(folder);
     Ok(())
 }
 
