@@ -9,6 +9,7 @@ pub mod doctor;
 pub mod model;
 mod models;
 mod paint;
+pub mod print;
 pub mod schema;
 pub mod sessions;
 mod spent;

@@ -223,7 +223,8 @@ fn main() -> ExitCode {
         Command::Doctor { ask, json } => cli::doctor::run(ask, json),
         Command::Watch { data, once, json } => cli::watch::run(&cli::watch::Request { data, once, json }),
         Command::Sessions { cwd, limit, data, json } => {
-            cli::sessions::run(&cli::sessions::Request { data, cwd, limit, json })
+            let now = abridged::clock::now();
+            cli::sessions::run(&cli::sessions::Request { data, cwd, limit, json, now })
         }
         Command::Tree { session, data, all, json } => cli::tree::run(&cli::tree::Request { session, data, all, json }),
         Command::Completions { shell } => Ok(completions(shell)),
@@ -232,7 +233,7 @@ fn main() -> ExitCode {
     match done {
         Ok(code) => ExitCode::from(u8::try_from(code).unwrap_or(1)),
         Err(error) => {
-            eprintln!("abridged: {error}");
+            cli::print::note(&error);
             ExitCode::FAILURE
         }
     }

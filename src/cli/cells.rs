@@ -1,6 +1,5 @@
 //! Texts, numbers and times in the cells of a terminal.
 
-use super::compact::printable;
 use crate::text::{one_line, tail};
 use jiff::Timestamp;
 
@@ -9,13 +8,6 @@ const LEAST_ID: usize = 8;
 
 /// The most characters of an id that are shown.
 const MOST_ID: usize = 24;
-
-/// A text from elsewhere without characters that move the cursor or turn the direction of the line.
-pub(super) fn plain(text: &str) -> String {
-    let turns =
-        |char: &char| matches!(char, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    printable(text).chars().filter(|char| !turns(char)).collect()
-}
 
 /// A text on one line of at most `width` characters.
 pub(super) fn clipped(text: &str, width: usize) -> String {

@@ -1,10 +1,14 @@
 //! `abridged compact`: one session file from the shell.
 
-use super::{client::Client, model::Named};
+use super::{
+    client::Client,
+    model::Named,
+    print::{self, plain},
+};
 use crate::log::header;
 use serde_json::{Value, json};
 use std::{
-    io::{IsTerminal, Write},
+    io::IsTerminal,
     path::{Path, PathBuf},
 };
 
@@ -53,13 +57,13 @@ pub fn run(request: &Request) -> Result<i32, String> {
     }
     let answer = client.call("session/compact", params).map_err(|error| format!("{}: {error}", file.display()))?;
     let why = why_not(&mut client);
-    let mut out = std::io::stdout().lock();
+    let mut out = print::stdout();
     let printed = match (request.json, request.dry_run) {
-        (true, _) => writeln!(out, "{answer:#}"),
+        (true, _) => writeln!(print::json(), "{answer:#}"),
         (false, true) => write!(out, "{}", preparation(session, &loaded["repairs"], &answer["preparation"])),
         (false, false) => {
             let text = result(session, &loaded["repairs"], &answer, why.as_deref());
-            write!(out, "{text}").and_then(|()| match out.is_terminal() {
+            write!(out, "{text}").and_then(|()| match std::io::stdout().is_terminal() {
                 true => writeln!(out, "\nThe summary is in the last line of the file; --json prints it."),
                 false => Ok(()),
             })
@@ -77,15 +81,15 @@ fn folder_of(file: &Path) -> PathBuf {
 
 /// Says why what was asked for on the command line cannot be; the exit code for that.
 pub(super) fn refused(why: &str) -> i32 {
-    eprintln!("abridged: {why}");
+    print::note(why);
     2
 }
 
 fn head(session: &Value, repairs: &Value) -> String {
-    let path = session["path"].as_str().unwrap_or_default();
+    let path = plain(session["path"].as_str().unwrap_or_default());
     let mut text = format!("{path}\n  {} entries\n", session["entryCount"]);
     for repair in repairs.as_array().into_iter().flatten() {
-        text.push_str(&format!("  note: {}\n", repair["detail"].as_str().unwrap_or_default()));
+        text.push_str(&format!("  note: {}\n", plain(repair["detail"].as_str().unwrap_or_default())));
     }
     text
 }
@@ -115,7 +119,7 @@ fn why_not(client: &mut Client) -> Option<String> {
     while let Some(frame) = client.arrived() {
         let event = &frame["params"]["event"];
         if event["type"] == "compaction_end" {
-            why = event["errorMessage"].as_str().map(printable);
+            why = event["errorMessage"].as_str().map(plain);
         }
     }
     why
@@ -174,7 +178,7 @@ pub(super) fn named(model: &Value) -> String {
 /// Rejected candidates with their reasons, one line each.
 pub(super) fn rejected(result: &Value) -> Vec<String> {
     let line = |it: &Value| {
-        let why = printable(it["why"].as_str().unwrap_or_default());
+        let why = plain(it["why"].as_str().unwrap_or_default());
         match (it["model"].is_object(), why.split_once(": ")) {
             // An error of a provider names its model itself.
             (true, Some((model, _))) if model == by(it) => why,
@@ -183,11 +187,6 @@ pub(super) fn rejected(result: &Value) -> Vec<String> {
         }
     };
     result["rejected"].as_array().into_iter().flatten().map(line).collect()
-}
-
-/// A text from elsewhere for a terminal: what would move its cursor, or do worse, is gone.
-pub(super) fn printable(text: &str) -> String {
-    text.chars().filter(|char| !char.is_control() || *char == '\n' || *char == '\t').collect()
 }
 
 /// 1234567 as 1,234,567.

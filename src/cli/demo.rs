@@ -5,9 +5,15 @@ mod agent;
 mod screen;
 mod watched;
 
-use super::{client::Client, compact::refused, model::Named, paint::Paint};
+use super::{
+    client::Client,
+    compact::refused,
+    model::Named,
+    paint::Paint,
+    print::{self, Form, Printer},
+};
 use screen::Screen;
-use std::{fs, io::Write, path::PathBuf};
+use std::{fs, path::PathBuf};
 
 /// The bundled session: retries for a program that sends webhooks.
 const SESSION: &str = include_str!("../../demo/session.jsonl");
@@ -35,16 +41,16 @@ fn rescue(home: &Home, raw: bool) -> Result<i32, String> {
     let settings = agent::settings();
     if raw {
         let client = Client::start(Some(&home.folder), Some(&settings), print_frame)?;
-        agent::run(client, &mut Screen::of(std::io::sink(), Paint::off()))?;
+        agent::run(client, &mut Screen::of(Printer::to(std::io::sink(), Form::Text), Paint::off()))?;
         return Ok(0);
     }
     let client = Client::start(Some(&home.folder), Some(&settings), |_, _| {})?;
-    let ended = agent::run(client, &mut Screen::of(std::io::stdout(), Paint::for_stdout()))?;
+    let ended = agent::run(client, &mut Screen::of(print::stdout(), Paint::for_stdout()))?;
     Ok(i32::from(!ended.rescued()))
 }
 
 fn say(line: &str) {
-    let _ = writeln!(std::io::stdout(), "{line}");
+    print::line(line);
 }
 
 /// Prints a frame of the dialogue behind its direction.

@@ -4,13 +4,15 @@
 #![expect(clippy::disallowed_methods, reason = "a command of a person")]
 
 use super::{
-    compact::{grouped, printable},
+    compact::grouped,
     models::{Model, models},
     paint::Paint,
+    print::{self, plain},
     spent::Costs,
 };
 use crate::{
     daemon::Places,
+    log::lock,
     models::{
         ModelRef,
         address::without_credentials,
@@ -25,16 +27,11 @@ use crate::{
         trust::Trust,
     },
 };
-use rustix::{
-    fs::{Access, access},
-    io::Errno,
-    process::{Pid, test_kill_process},
-};
+use rustix::fs::{Access, access};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::{
     fs,
-    io::Write,
     path::{Path, PathBuf},
     time::SystemTime,
 };
@@ -127,12 +124,10 @@ pub fn run(ask: bool, as_json: bool) -> Result<i32, String> {
     let places = Places::from_environment()?;
     let folder = std::env::current_dir().map_err(|error| format!("this folder cannot be found: {error}"))?;
     let findings = find(&places, folder, ask)?;
-    let text = match as_json {
-        true => serde_json::to_string_pretty(&findings).map_err(|error| error.to_string())?,
-        false => picture(&findings, &Paint::for_stdout()),
-    };
-    // A closed pipe is no error: the reader has read enough.
-    let _ = writeln!(std::io::stdout(), "{text}");
+    match as_json {
+        true => print::document(&json!(findings)),
+        false => print::line(&picture(&findings, &Paint::for_stdout())),
+    }
     Ok(i32::from(findings.problems.iter().any(|problem| problem.weight == Weight::Broken)))
 }
 
@@ -225,21 +220,26 @@ fn look_at_sessions(sessions: &Path, problems: &mut Vec<Finding>) -> Sessions {
                 let modified = about.and_then(|about| about.modified().ok()).unwrap_or(SystemTime::UNIX_EPOCH);
                 found.files.push((modified, path));
             }
-            Some("lock") => problems.extend(stale(&path)),
+            Some("lock") => problems.extend(odd_lock(&path)),
             _ => {}
         }
     }
     found
 }
 
-/// A lock whose process is gone. The lock itself went with it; only the file is left.
-fn stale(lock: &Path) -> Option<Finding> {
-    let note: Value = serde_json::from_str(&fs::read_to_string(lock).ok()?).ok()?;
-    let pid = i32::try_from(note["pid"].as_i64()?).ok()?;
-    if test_kill_process(Pid::from_raw(pid)?) != Err(Errno::SRCH) {
-        return None;
-    }
-    let what = format!("left behind by process {pid}, which is gone; it is in nobody's way and may be removed");
+/// The problem of a lock whose process is gone, or that no session can take. The lock of a process goes with it; only the file
+/// is left.
+fn odd_lock(lock: &Path) -> Option<Finding> {
+    let what = match lock::look(&lock.with_extension("")) {
+        Ok(Some(found)) if found.is_of_the_living() => return None,
+        Ok(Some(found)) => {
+            format!("left behind by process {}, which is gone; it is in nobody's way and may be removed", found.pid)
+        }
+        Ok(None) => return None,
+        Err(error) => {
+            format!("in the place of a session's lock: {error}; remove it, and the session can be written again")
+        }
+    };
     Some(Finding { weight: Weight::Odd, file: Some(lock.to_owned()), line: None, key: None, what })
 }
 
@@ -297,6 +297,7 @@ fn picture(findings: &Findings, paint: &Paint) -> String {
     let mut text = format!("{}\n", paint.bold(&format!("abridged {}", findings.version)));
     let mut part = |title: &str, rows: Vec<Vec<String>>| {
         text.push_str(&format!("\n{}\n", paint.bold(title)));
+        let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(|it| print::cell(it)).collect()).collect();
         text.push_str(&aligned(&rows, paint));
     };
     let by = |set_by: Option<&str>| set_by.map_or_else(String::new, |name| format!("from ${name}"));
@@ -359,7 +360,7 @@ fn picture(findings: &Findings, paint: &Paint) -> String {
         let file = problem.file.as_ref().map(|file| file.display().to_string());
         let line = problem.line.map(|line| format!("line {line}"));
         let place: Vec<String> = [file, line, problem.key.clone()].into_iter().flatten().collect();
-        text.push_str(&format!("  {mark} {}\n    {}\n", place.join(": "), problem.what));
+        text.push_str(&format!("  {mark} {}\n    {}\n", plain(&place.join(": ")), plain(&problem.what)));
     }
     if findings.problems.is_empty() {
         text.push_str(&format!("  {} nothing is wrong\n", paint.green("✓")));
@@ -397,7 +398,7 @@ fn rows_of(model: &Model, paint: &Paint) -> Vec<Vec<String>> {
         let after = format!("after {} ms{retries}", answer.duration_ms);
         let said = match &answer.why {
             None => format!("{} answers, {after}", paint.green("✓")),
-            Some(why) => format!("{} {} ({after})", paint.red("✗"), printable(why)),
+            Some(why) => format!("{} {} ({after})", paint.red("✗"), plain(why)),
         };
         rows.push(vec![String::new(), said]);
     }
@@ -411,7 +412,7 @@ fn told_of(learned: &LearnedWindow) -> String {
         (WindowOrigin::Refusal, times) => format!("{times} refusals"),
         (WindowOrigin::Saturation, _) => "prompts that were cut".to_owned(),
     };
-    let server = learned.base_url.url().map(|url| format!(" at {}", printable(url))).unwrap_or_default();
+    let server = learned.base_url.url().map(|url| format!(" at {}", plain(url))).unwrap_or_default();
     let time = learned.learned_at.as_deref().map(|time| format!(", {time}")).unwrap_or_default();
     format!("learned: window {} from {evidence}{server}{time}", grouped(&json!(learned.context_window)))
 }

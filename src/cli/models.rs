@@ -2,7 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "a command of a person")]
 
-use super::{compact::printable, model::key};
+use super::{model::key, print};
 use crate::{
     ask::{
         Pending,
@@ -198,8 +198,8 @@ async fn answer(routes: &Routes, retry: &RetrySettings, candidate: &Candidate) -
     let tell = |update: Update| {
         if let Update::RetryStart { attempt, most, delay, failed } = update {
             retries.store(attempt, Ordering::Relaxed);
-            let (why, wait) = (printable(&failed.to_string()), delay.as_secs_f64());
-            eprintln!("abridged: {why}; retry {attempt} of {most} in {wait:.1} s");
+            let (why, wait) = (failed.to_string(), delay.as_secs_f64());
+            print::note(&format!("{why}; retry {attempt} of {most} in {wait:.1} s"));
         }
     };
     let started = Instant::now();

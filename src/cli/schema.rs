@@ -2,6 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "a command of a person")]
 
+use super::print;
 use crate::protocol::schema;
 use std::{fs, path::Path};
 
@@ -15,7 +16,7 @@ pub fn run(out: &Path) -> Result<i32, String> {
         let folder = path.parent().unwrap_or(out);
         fs::create_dir_all(folder).map_err(|error| format!("{}: cannot be made: {error}", folder.display()))?;
         fs::write(&path, text).map_err(|error| format!("{}: cannot be written: {error}", path.display()))?;
-        eprintln!("{}", path.display());
+        print::note(&path.display().to_string());
     }
     Ok(0)
 }

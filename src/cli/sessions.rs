@@ -5,17 +5,17 @@ mod family;
 mod lines;
 
 use super::{
-    cells::{fitted, plain},
+    cells::fitted,
     paint::Paint,
-    watch::{self, look::Looks, row::Row},
+    print::{self, plain},
+    watch::{self, row::Row},
 };
-use crate::clock;
 use family::{Parent, families, parents};
+use jiff::Timestamp;
 use lines::{List, lines, short_ids};
 use serde::Serialize;
 use serde_json::json;
 use std::{
-    io::{self, Write},
     num::NonZeroUsize,
     path::{Path, PathBuf},
 };
@@ -30,6 +30,8 @@ pub struct Request {
     pub limit: NonZeroUsize,
     /// As JSON.
     pub json: bool,
+    /// The time that ages are measured against.
+    pub now: Timestamp,
 }
 
 /// Columns of a line that is written to no terminal.
@@ -64,24 +66,22 @@ pub fn run(request: &Request) -> Result<i32, String> {
     let shown = picture.rows.len().min(request.limit.get());
     looks.measure(&mut picture.rows[..shown]);
     let parents = parents(&picture.rows);
-    let text = match request.json {
+    match request.json {
         true => {
             let listed = |row| listed(row, &parents, &picture.rows);
             let sessions: Vec<_> = (0..shown).map(listed).collect();
             let more = picture.rows.len() - shown;
             let document =
                 json!({ "folder": picture.folder, "sessions": sessions, "more": more, "leftOut": picture.left_out });
-            format!("{document:#}")
+            print::document(&document);
         }
         false => {
             let members = families(&parents, shown);
             let list = List { rows: &picture.rows, parents: &parents, members: &members, ids: &ids };
             let left_out = picture.left_out.len();
-            drawn(&list, all.len(), left_out, cwd.as_deref(), &looks)
+            print::line(&drawn(&list, request, all.len(), left_out, looks.folder()));
         }
-    };
-    // A closed pipe is no error: the reader has read enough.
-    let _ = writeln!(io::stdout(), "{text}");
+    }
     Ok(0)
 }
 
@@ -101,22 +101,19 @@ fn listed<'a>(number: usize, parents: &'a [Option<Parent>], rows: &'a [Row]) -> 
 }
 
 /// The list for a person.
-fn drawn(list: &List<'_>, all: usize, left_out: usize, cwd: Option<&Path>, looks: &Looks) -> String {
+fn drawn(list: &List<'_>, request: &Request, all: usize, left_out: usize, folder: &Path) -> String {
     let paint = Paint::for_stdout();
     let columns = watch::columns(COLUMNS);
-    let mut text: Vec<String> = match (list.members, cwd) {
+    let mut text: Vec<String> = match (list.members, &request.cwd) {
         ([], Some(cwd)) if all > 0 => {
             let folder = plain(&cwd.display().to_string());
             vec![format!("No session has the folder {folder}; without --cwd there are {all}.")]
         }
         ([], _) => vec![
-            format!(
-                "No sessions in {} yet. A daemon writes one at session/new.",
-                plain(&looks.folder().display().to_string())
-            ),
+            format!("No sessions in {} yet. A daemon writes one at session/new.", plain(&folder.display().to_string())),
             "Another folder: --data DIR or ABRIDGED_DATA_DIR.".to_owned(),
         ],
-        _ => lines(list, clock::now(), columns, &paint),
+        _ => lines(list, request.now, columns, &paint),
     };
     let more = match list.rows.len() - list.members.len() {
         0 => None,

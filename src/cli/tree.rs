@@ -5,9 +5,10 @@ mod forest;
 mod row;
 
 use super::{
-    cells::{fitted, plain, told_apart, width},
+    cells::{fitted, told_apart, width},
     compact::grouped,
     paint::Paint,
+    print::{self, Form, Printer, plain},
     watch::columns,
 };
 use crate::{
@@ -20,7 +21,7 @@ use forest::{Fold, Item, Row};
 use row::{Drawn, State, Style};
 use serde_json::json;
 use std::{
-    io::{self, BufWriter, Write},
+    io::{self, Write},
     path::{Path, PathBuf},
 };
 
@@ -67,7 +68,8 @@ impl From<io::Error> for End {
 pub fn run(request: &Request) -> Result<i32, String> {
     let path = find(request)?;
     let file = SessionFile::open(&path).map_err(|error| error.to_string())?;
-    let mut out = BufWriter::new(io::stdout().lock());
+    let form = if request.json { Form::Json } else { Form::Text };
+    let mut out = print::buffered(form);
     let written = match request.json {
         true => write_json(&file, &path, &mut out),
         false => draw(&file, &path, if request.all { Fold::Nothing } else { Fold::LongRuns }, &mut out),
@@ -113,7 +115,7 @@ fn find(request: &Request) -> Result<PathBuf, String> {
 }
 
 fn ambiguous(id: &str, several: &[ListedSession]) -> String {
-    let named: Vec<&str> = several.iter().take(MOST_NAMED).map(|session| session.session_id.as_str()).collect();
+    let named: Vec<String> = several.iter().take(MOST_NAMED).map(|it| plain(it.session_id.as_str())).collect();
     let more = match several.len().saturating_sub(MOST_NAMED) {
         0 => String::new(),
         more => format!(" and {more} more"),
@@ -122,7 +124,7 @@ fn ambiguous(id: &str, several: &[ListedSession]) -> String {
 }
 
 /// Writes one JSON document. Its nodes are those of `session/tree`, all of them.
-fn write_json(file: &SessionFile, path: &Path, out: &mut impl Write) -> Result<(), End> {
+fn write_json(file: &SessionFile, path: &Path, out: &mut Printer<impl Write>) -> Result<(), End> {
     let repairs =
         file.repairs.iter().map(|repair| json!({"kind": repair.kind, "line": repair.line, "detail": repair.detail}));
     let head = json!({
@@ -146,7 +148,7 @@ fn write_json(file: &SessionFile, path: &Path, out: &mut impl Write) -> Result<(
     Ok(writeln!(out, "\n]}}")?)
 }
 
-fn draw(file: &SessionFile, path: &Path, fold: Fold, out: &mut impl Write) -> Result<(), End> {
+fn draw(file: &SessionFile, path: &Path, fold: Fold, out: &mut Printer<impl Write>) -> Result<(), End> {
     let tree = file.tree()?;
     let paint = &Paint::for_stdout();
     let style = Style { columns: columns(COLUMNS), id: id_length(&tree, fold), paint };

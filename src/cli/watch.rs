@@ -7,12 +7,12 @@ pub(super) mod row;
 mod table;
 mod terminal;
 
-use super::paint::Paint;
+use super::{paint::Paint, print};
 use crate::{clock, daemon::Places};
 use look::Looks;
 use serde_json::json;
 use std::{
-    io::{self, IsTerminal, Write},
+    io::{self, IsTerminal},
     path::{Path, PathBuf},
 };
 use table::Size;
@@ -92,8 +92,7 @@ fn table(mut looks: Looks) -> Result<i32, String> {
     looks.measure(&mut picture.rows);
     let lines =
         table::lines(&picture, clock::now(), Size { columns: columns(COLUMNS), rows: None }, "", &Paint::for_stdout());
-    // A closed pipe is no error: the reader has read enough.
-    let _ = writeln!(io::stdout(), "{}", lines.join("\n"));
+    print::line(&lines.join("\n"));
     Ok(0)
 }
 
@@ -101,6 +100,6 @@ fn as_json(mut looks: Looks) -> Result<i32, String> {
     let mut picture = looks.look();
     looks.measure(&mut picture.rows);
     let document = json!({ "folder": picture.folder, "sessions": picture.rows, "leftOut": picture.left_out });
-    let _ = writeln!(io::stdout(), "{document:#}");
+    print::document(&document);
     Ok(0)
 }

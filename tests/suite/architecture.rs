@@ -78,8 +78,8 @@ const SHELL: &[&str] = &[
     "cli/model",
     "cli/models",
     "cli/paint",
+    "cli/print",
     "cli/schema",
-    "cli/sessions",
     "cli/tree",
     "cli/watch",
     "cli/watch/live",
@@ -223,6 +223,34 @@ fn nothing_prints_on_the_wire() {
     for (name, text) in files() {
         let without_stderr = code(&text).replace("eprintln!(", "").replace("eprint!(", "");
         assert!(!without_stderr.contains("println!(") && !without_stderr.contains("print!("), "src/{name}.rs prints");
+    }
+}
+
+/// Files that write to stdout or stderr: the printer of the commands, the screen that `watch` draws on, and the daemon, which
+/// sets stdout aside for its frames.
+const WRITERS: &[&str] = &["cli/print", "cli/watch/terminal", "daemon/serve", "main"];
+
+/// Text of a stranger reaches a terminal through the printer alone.
+#[test]
+fn a_command_prints_by_the_printer() {
+    for (name, text) in files().iter().filter(|(name, _)| !name.starts_with("simulator") && !name.ends_with("/model")) {
+        let code = code(text).replace("io::stdout().is_terminal()", "").replace("io::stderr().is_terminal()", "");
+        let writes = ["io::stdout()", "io::stderr()", "eprintln!(", "eprint!("].iter().any(|it| code.contains(it));
+        assert!(!writes || WRITERS.contains(&name.as_str()), "src/{name}.rs writes to stdout or stderr; see cli/print");
+    }
+}
+
+/// Files of a session's folder may be planted: anything may lie in their place. `regular` opens regular files alone, and reads
+/// no more of them than it is asked for.
+#[test]
+fn a_file_is_opened_by_one_module() {
+    let ways = ["fs::read(", "fs::read_to_string(", "File::open(", "OpenOptions::new(", "tokio::fs"];
+    let shell = sources().into_iter().filter(|(name, _)| name != "regular" && !name.starts_with("simulator"));
+    for (name, text) in shell {
+        // Its own type of that name opens sessions.
+        let code = code(&text).replace("SessionFile::open(", "");
+        let found = ways.iter().find(|way| code.contains(**way));
+        assert_eq!(found, None, "src/{name}.rs opens a file; see regular");
     }
 }
 

@@ -1,7 +1,7 @@
 //! Files in a folder of a stranger: nothing in the place of a file of ours is followed, waited for, read whole or
 //! written over.
 
-use crate::support::{Daemon, Home, session_of, turns, user};
+use crate::support::{Daemon, Home, run, session_of, turns, user};
 use serde_json::{Value, json};
 use std::{
     fs,
@@ -283,5 +283,97 @@ fn settings_of_a_project_that_are_no_file_are_ignored() {
         let set = json!({"scope": "project", "sessionId": session, "patch": patch});
         assert_eq!(daemon.err("settings/set", set)["data"]["code"], "storage_error", "{name}");
         assert!(!fs::symlink_metadata(&file).expect("it is there").is_dir());
+    }
+}
+
+/// The doctor looks at every file of the data folder, and at nothing but its beginning.
+#[test]
+fn the_doctor_names_what_lies_in_the_place_of_a_lock() {
+    let home = Home::new();
+    let folder = home.path("data/sessions/--project--");
+    fs::create_dir_all(&folder).expect("a folder");
+    let precious = Precious::new(&home);
+    let planted: Vec<PathBuf> = PLANTS
+        .iter()
+        .enumerate()
+        .map(|(at, (_, plant))| {
+            let lock = folder.join(format!("s{at}.jsonl.lock"));
+            plant(&lock, &precious);
+            lock
+        })
+        .collect();
+    fifo(&folder.join("pipe.jsonl"));
+    let mut command = home.command();
+    command.args(["doctor", "--json"]);
+    let (code, out, err) = run(command);
+    let found: Value = serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}\n{err}"));
+    let named =
+        |lock: &&PathBuf| found["problems"].as_array().is_some_and(|it| it.iter().any(|it| it["file"] == json!(lock)));
+    let missed: Vec<_> =
+        planted.iter().zip(PLANTS).filter(|(lock, _)| !named(lock)).map(|(_, plant)| plant.0).collect();
+    assert_eq!((code, missed), (Some(0), vec![]), "{found:#}");
+    assert!(precious.is_as_it_was());
+}
+
+/// Everything that a session file can say, with characters that a terminal acts on.
+const HOSTILE: &str = "x\u{1b}[2Jy\u{9b}31m\u{7f}\u{202e}\u{2028}forged\nrow\rz\u{7}";
+
+/// The characters of an output that a terminal acts on, but for the ends of lines.
+fn acting(output: &str) -> Vec<char> {
+    let acts = |char: &char| {
+        *char != '\n' && (char.is_control() || matches!(char, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}'))
+    };
+    output.chars().filter(acts).collect()
+}
+
+#[test]
+fn no_text_of_a_session_file_acts_on_a_terminal() {
+    let home = Home::new();
+    let folder = home.path("data/sessions/--project--");
+    fs::create_dir_all(&folder).expect("a folder");
+    let text = format!("{HOSTILE} {}", "word ".repeat(30_000));
+    for number in 0..2 {
+        let id = format!("same{HOSTILE}{number}");
+        let usage = json!({"type": "usage", "id": "u", "parentId": null, "timestamp": "2026-01-01T00:00:00Z",
+            "purpose": HOSTILE, "usage": {"input": 1, "output": 1}});
+        let message = |at: usize, role: &str| {
+            let message = json!({"role": role, "content": text, "timestamp": 1});
+            json!({"type": "message", "id": format!("{HOSTILE}{at}"), "parentId": null, "timestamp": HOSTILE,
+                "message": message})
+        };
+        let head = json!({"type": "session", "version": 3, "id": id, "cwd": HOSTILE, "timestamp": HOSTILE,
+            "title": HOSTILE, "parentSession": HOSTILE});
+        let lines = [head, usage, message(0, "user"), message(1, "assistant"), message(2, HOSTILE)];
+        let lines: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        fs::write(folder.join(format!("{HOSTILE}{number}.jsonl")), lines).expect("a file");
+        fs::write(folder.join(format!("{HOSTILE}{number}.jsonl.lock")), "other").expect("a file");
+    }
+    let file = folder.join(format!("{HOSTILE}0.jsonl"));
+    let file = file.to_str().expect("a path");
+    for arguments in [
+        vec!["doctor"],
+        vec!["doctor", "--json"],
+        vec!["sessions"],
+        vec!["sessions", "--json"],
+        vec!["watch", "--once"],
+        vec!["watch", "--once", "--json"],
+        vec!["tree", "same"],
+        vec!["tree", file],
+        vec!["tree", file, "--all"],
+        vec!["tree", file, "--json"],
+        vec!["compact", file, "--dry-run"],
+        vec!["compact", file],
+        vec!["compact", file, "--json"],
+    ] {
+        let mut command = home.command();
+        command.args(&arguments);
+        let (code, out, err) = run(command);
+        assert!(code.is_some() && !(out.is_empty() && err.is_empty()), "{arguments:?}: {code:?}");
+        assert_eq!((acting(&out), acting(&err)), (vec![], vec![]), "{arguments:?}\n{out}\n{err}");
+        let forged = out.lines().chain(err.lines()).any(|line| line.starts_with("forged") || line.starts_with("row"));
+        assert!(!forged, "{arguments:?}\n{out}\n{err}");
+        if arguments.contains(&"--json") && code == Some(0) {
+            serde_json::from_str::<Value>(&out).unwrap_or_else(|error| panic!("{arguments:?}: {error}: {out}"));
+        }
     }
 }

@@ -128,7 +128,7 @@ fn messages(client: &mut Client, id: &Value) -> Result<usize, String> {
     }
 }
 
-struct Agent<'a, W> {
+struct Agent<'a, W: Write> {
     client: Client,
     id: Value,
     script: Script,

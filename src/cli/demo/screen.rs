@@ -1,8 +1,9 @@
 //! The screen of the demo: a bar for the context of each turn, and a line for each event, in 80 columns and 30 rows.
 
 use crate::cli::{
-    compact::{grouped, printable},
+    compact::grouped,
     paint::Paint,
+    print::{Printer, plain},
 };
 use serde_json::Value;
 use std::{io::Write, thread, time::Duration};
@@ -23,8 +24,8 @@ const PAUSE: Duration = Duration::from_millis(250);
 const SHORT_PAUSE: Duration = Duration::from_millis(60);
 
 /// Lines and bars of the demo.
-pub(super) struct Screen<W> {
-    out: W,
+pub(super) struct Screen<W: Write> {
+    out: Printer<W>,
     paint: Paint,
     /// The number of turns.
     turns: usize,
@@ -37,7 +38,7 @@ pub(super) struct Screen<W> {
 }
 
 impl<W: Write> Screen<W> {
-    pub(super) fn of(out: W, paint: Paint) -> Self {
+    pub(super) fn of(out: Printer<W>, paint: Paint) -> Self {
         Self { out, paint, turns: 0, title: String::new(), bar: String::new(), open: false }
     }
 
@@ -58,7 +59,7 @@ impl<W: Write> Screen<W> {
         self.ends_bar();
         self.turns += 1;
         let words = request.split_whitespace().collect::<Vec<_>>().join(" ");
-        self.title = format!("{} {}", self.turns, clipped(&printable(&words), TITLE - 2));
+        self.title = format!("{} {}", self.turns, clipped(&plain(&words), TITLE - 2));
     }
 
     /// The usage of the session. On a terminal the bar of the turn grows in its place.
@@ -68,7 +69,8 @@ impl<W: Write> Screen<W> {
             return;
         }
         if self.paint.is_on() {
-            self.write(&format!("\r{bar}"));
+            let _ = self.out.back();
+            self.write(&bar);
             thread::sleep(SHORT_PAUSE);
         }
         (self.bar, self.open) = (bar, true);
@@ -76,7 +78,7 @@ impl<W: Write> Screen<W> {
 
     /// The words with which the model refuses a request.
     pub(super) fn refusal(&mut self, words: &str) {
-        for line in wrapped(&format!("the model refuses: {}", printable(words)), COLUMNS - 2) {
+        for line in wrapped(&format!("the model refuses: {}", plain(words)), COLUMNS - 2) {
             let line = self.paint.red(&format!("  {line}"));
             self.line(&line);
         }
@@ -147,7 +149,7 @@ impl<W: Write> Screen<W> {
 
     /// A reader that has gone away does not stop the demo.
     fn write(&mut self, text: &str) {
-        let _ = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
+        let _ = write!(self.out, "{text}").and_then(|()| self.out.flush());
     }
 }
 
@@ -171,9 +173,9 @@ fn detail(event: &Value) -> Option<String> {
                 tokens(after)
             )
         }
-        "compaction_end" => format!("{}: {}", text("outcome"), printable(text("errorMessage"))),
-        "pruned" => format!("{} tokens of old results: {}", tokens(&event["tokensSaved"]), printable(text("why"))),
-        "notice" => printable(text("title")),
+        "compaction_end" => format!("{}: {}", text("outcome"), plain(text("errorMessage"))),
+        "pruned" => format!("{} tokens of old results: {}", tokens(&event["tokensSaved"]), plain(text("why"))),
+        "notice" => plain(text("title")),
         "settled" => "nothing runs any more".to_owned(),
         _ => return None,
     })
@@ -204,12 +206,13 @@ fn clipped(text: &str, columns: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::print::Form;
     use serde_json::json;
 
     /// The text of a screen without a terminal.
     fn shown(fill: impl FnOnce(&mut Screen<&mut Vec<u8>>)) -> String {
         let mut out = Vec::new();
-        fill(&mut Screen::of(&mut out, Paint::off()));
+        fill(&mut Screen::of(Printer::to(&mut out, Form::Text), Paint::off()));
         String::from_utf8(out).expect("text")
     }
 

@@ -6,12 +6,17 @@
 use super::{Home, SESSION, print_frame, say};
 use crate::cli::{
     client::Client,
-    compact::{authors, grouped, named, printable, rejected},
+    compact::{authors, grouped, named, rejected},
     model::Chosen,
     paint::Paint,
+    print::{plain, printable},
 };
+use crate::regular;
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, fs, path::PathBuf, time::Instant};
+
+/// Largest session file of the demo, in bytes.
+const LARGEST: u64 = 64 << 20;
 
 /// The window of the demo's model is small, so that a short session is over its threshold. The user's own
 /// settings name the models that write the summary; no other setting of theirs applies.
@@ -74,7 +79,7 @@ fn show(home: &Home, settings: &Value, chosen: &Chosen) -> Result<i32, String> {
     let id = json!({ "sessionId": info["sessionId"] });
     let before = client.call("session/context", id.clone())?;
     let usage = client.call("session/usage", id.clone())?;
-    let bytes_before = fs::read(&file).map_err(|error| error.to_string())?;
+    let bytes_before = regular::read(&file, LARGEST).map_err(|error| error.to_string())?;
 
     say("");
     say(&paint.bold("A session that is too long for its model"));
@@ -123,7 +128,7 @@ fn show(home: &Home, settings: &Value, chosen: &Chosen) -> Result<i32, String> {
     }
     say("");
     say(&paint.bold("On disk"));
-    let bytes_after = fs::read(&file).map_err(|error| error.to_string())?;
+    let bytes_after = regular::read(&file, LARGEST).map_err(|error| error.to_string())?;
     let untouched = bytes_after.starts_with(&bytes_before);
     let lines = bytes_after[bytes_before.len().min(bytes_after.len())..].iter().filter(|byte| **byte == b'\n').count();
     say(&format!(
@@ -156,12 +161,12 @@ fn event_line(event: &Value, paint: &Paint) -> Option<String> {
             format!("[{}{}] {}", "█".repeat(full), "░".repeat(usize::try_from(width).ok()? - full), text("stage"))
         }
         "retry_start" => {
-            let what = printable(&text("errorMessage"));
+            let what = plain(&text("errorMessage"));
             format!("try {} of {} in {} ms: {what}", event["attempt"], event["maxAttempts"], event["delayMs"])
         }
         "retry_end" if event["success"] == true => "it worked".to_owned(),
-        "retry_end" => printable(&text("errorMessage")),
-        "notice" => printable(&format!("{}. {}", text("title"), text("detail"))),
+        "retry_end" => plain(&text("errorMessage")),
+        "notice" => plain(&format!("{}. {}", text("title"), text("detail"))),
         "summary_chunk" => {
             let words = text("text").split_whitespace().count();
             format!("{}, {words} words", text("source"))
@@ -247,7 +252,7 @@ fn outcome(client: &mut Client, id: &Value, result: &Value, paint: &Paint) -> Re
         grouped(&result["tokensAfter"])
     ));
     if result["method"] == "llm" {
-        say(&format!("  {} {}", paint.dim("in short"), printable(&text("shortSummary"))));
+        say(&format!("  {} {}", paint.dim("in short"), plain(&text("shortSummary"))));
     }
     for line in rejected(result) {
         say(&format!("  {} {line}", paint.red("not by  ")));
@@ -335,7 +340,7 @@ fn summary(text: &str, paint: &Paint) {
     const WIDEST: usize = 110;
     let lines: Vec<&str> = text.lines().collect();
     for line in lines.iter().take(MOST_LINES) {
-        let line = &printable(crate::text::head(line, WIDEST));
+        let line = &plain(crate::text::head(line, WIDEST));
         let line = if line.starts_with('#') { paint.bold(line) } else { line.to_owned() };
         say(&format!("  {line}"));
     }

@@ -3,8 +3,9 @@
 use super::family::{Member, Parent};
 use crate::{
     cli::{
-        cells::{age, fitted, folder, plain, short, told_apart, width},
+        cells::{age, fitted, folder, short, told_apart, width},
         paint::Paint,
+        print::plain,
         watch::row::{Fullness, Row},
     },
     protocol::types::UsageSource,

@@ -3,9 +3,10 @@
 use super::forest::{Item, Row};
 use crate::{
     cli::{
-        cells::{fitted, plain, short, width},
+        cells::{fitted, short, width},
         compact::grouped,
         paint::Paint,
+        print::plain,
     },
     conversation::{
         entry::{Body, Entry},

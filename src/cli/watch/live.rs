@@ -9,7 +9,7 @@ use super::{
     terminal::{self, Terminal},
 };
 use crate::{
-    cli::paint::Paint,
+    cli::{paint::Paint, print},
     clock::now,
     watch::{Depth, Watcher},
 };
@@ -17,7 +17,7 @@ use rustix::process::{Signal, getpid, kill_process};
 use serde_json::{Value, json};
 use std::{
     collections::HashMap,
-    io::{self, IsTerminal, Read, Write},
+    io::{self, IsTerminal, Read},
     sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel},
     thread,
     time::{Duration, Instant},
@@ -172,7 +172,7 @@ pub(super) fn as_json(looks: Looks) -> i32 {
     loop {
         following.looks.measure(&mut following.picture.rows);
         for line in news(&mut told, &following.picture.rows) {
-            if writeln!(io::stdout(), "{line}").is_err() {
+            if writeln!(print::json(), "{line}").is_err() {
                 return 0;
             }
         }

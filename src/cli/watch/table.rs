@@ -3,9 +3,9 @@
 use super::row::{Cost, Fullness, Picture, Row, at_work};
 use crate::{
     cli::{
-        cells::{age, clipped, folder, plain, short},
-        compact::printable,
+        cells::{age, clipped, folder, short},
         paint::Paint,
+        print::plain,
     },
     log::Unfinished,
     text::clip_middle,
@@ -132,7 +132,7 @@ fn head(picture: &Picture, width: usize, paint: &Paint) -> String {
         (rows, 0) => format!("{rows} sessions"),
         (rows, at_work) => format!("{rows} sessions, {at_work} at work"),
     };
-    let folder = printable(&picture.folder.display().to_string());
+    let folder = plain(&picture.folder.display().to_string());
     let room = width.saturating_sub(count.chars().count() + 2);
     match room {
         0..12 => clipped(&count, width),
@@ -143,7 +143,7 @@ fn head(picture: &Picture, width: usize, paint: &Paint) -> String {
 /// The text in the place of the sessions.
 fn nothing(picture: &Picture) -> Vec<String> {
     match &picture.problem {
-        Some(problem) => vec![printable(problem)],
+        Some(problem) => vec![plain(problem)],
         None => vec![
             "No sessions here yet. A daemon writes one at session/new.".to_owned(),
             "Another folder: --data DIR or ABRIDGED_DATA_DIR.".to_owned(),
@@ -186,11 +186,11 @@ fn end(picture: &Picture, hidden: &[Row], hint: &str) -> String {
     };
     let left_out = match picture.left_out.as_slice() {
         [] => String::new(),
-        [file] => format!("no session, or not readable: {}", printable(&file.display().to_string())),
+        [file] => format!("no session, or not readable: {}", plain(&file.display().to_string())),
         [file, ..] => format!(
             "{} are no sessions, or not readable: {} …",
             picture.left_out.len(),
-            printable(&file.display().to_string())
+            plain(&file.display().to_string())
         ),
     };
     let parts = [hint, &more, &left_out].into_iter().filter(|part| !part.is_empty());
@@ -261,7 +261,7 @@ fn runs(row: &Row, now: Timestamp, paint: &Paint) -> String {
 fn label(operation: &Unfinished) -> String {
     match (operation.kind.as_str(), operation.reason.as_str()) {
         ("compaction", "idle") => "idle".to_owned(),
-        (kind, _) => printable(kind),
+        (kind, _) => plain(kind),
     }
 }
 

@@ -1,6 +1,7 @@
 //! A terminal that is drawn on, and left as it was.
 
 use super::table::Size;
+use crate::cli::print;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 use std::{
     io::{self, IsTerminal, Write},
@@ -94,7 +95,7 @@ impl<W: Write> Terminal<W> {
     /// # Errors
     /// When they cannot be written.
     pub(super) fn draw(&mut self, lines: &[String]) -> io::Result<()> {
-        let text = lines.join("\u{1b}[K\r\n");
+        let text = lines.iter().map(|line| print::shown(line)).collect::<Vec<_>>().join("\u{1b}[K\r\n");
         self.out.write_all(format!("\u{1b}[H{text}\u{1b}[K\u{1b}[J").as_bytes())?;
         self.out.flush()
     }
