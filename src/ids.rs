@@ -2,6 +2,7 @@
 
 pub mod random;
 
+use jiff::Timestamp;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::{
@@ -71,16 +72,17 @@ id!(
 );
 
 impl SessionId {
-    /// A new id: a version 7 UUID, so that ids sort by their time.
+    /// A new id at this time.
     #[must_use]
-    #[expect(clippy::disallowed_methods, reason = "new ids are random")]
-    pub fn fresh() -> Self {
-        uuid::Uuid::now_v7().to_string().into()
+    pub fn fresh(now: Timestamp) -> Self {
+        Self::of_bits(now, random_u64())
     }
 
-    /// The id of a new session in the same form, of a time in milliseconds since 1970 and of these bits.
+    /// The id of a new session: a version 7 UUID of this time and of these bits, so that ids sort by their time. A time before
+    /// 1970 counts as its beginning.
     #[must_use]
-    pub fn of_bits(milliseconds: u64, bits: u64) -> Self {
+    pub fn of_bits(now: Timestamp, bits: u64) -> Self {
+        let milliseconds = u64::try_from(now.as_millisecond()).unwrap_or_default();
         let mut random = [0; 10];
         random[2..].copy_from_slice(&bits.to_be_bytes());
         uuid::Builder::from_unix_timestamp_millis(milliseconds, &random).into_uuid().to_string().into()
@@ -181,5 +183,24 @@ impl JsonSchema for ModelRef {
             "description": "A provider's model; also as `\"provider/id\"`.",
             "anyOf": [parts, { "type": "string", "pattern": "^[^/]+/.+$" }],
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_id_of_a_session_sorts_by_its_time_whatever_the_clock_says() {
+        let at = |time: &str| SessionId::of_bits(time.parse().expect("a time"), 7);
+        let ids =
+            ["1970-01-01T00:00:00Z", "2001-09-09T01:46:40Z", "2026-01-01T00:00:00Z", "9999-12-30T00:00:00Z"].map(at);
+        assert_eq!(ids[1].as_str(), "00e8d4a5-1000-7000-8000-000000000007");
+        assert!(ids.is_sorted_by(|a, b| a < b), "{ids:?}");
+        assert_eq!(
+            [at("1969-12-31T23:59:59Z"), SessionId::of_bits(Timestamp::MIN, 7)],
+            [ids[0].clone(), ids[0].clone()]
+        );
+        assert_ne!(SessionId::fresh(Timestamp::MIN), SessionId::fresh(Timestamp::MIN));
     }
 }

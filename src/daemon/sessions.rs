@@ -8,6 +8,7 @@ use super::{
     routes::DaemonMethod,
 };
 use crate::{
+    clock,
     conversation::{entry::Stamps, tokens},
     ids::SessionId,
     log::{header, store},
@@ -178,7 +179,7 @@ impl Drop for Tenancy {
 
 impl DaemonMethod for SessionNew {
     fn handle(daemon: &Arc<Daemon>, params: NewParams, reply: Reply) {
-        let id = SessionId::fresh();
+        let id = SessionId::fresh(clock::now());
         let mut registry = lock(&daemon.registry);
         let steps = registry.load(&id, Load { from: From::New(Box::new(params)), asker: Asker::Client(reply) });
         daemon.perform(steps, &Failure::no_session(id.as_str()));

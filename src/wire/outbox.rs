@@ -165,7 +165,7 @@ impl Outbox {
     #[must_use]
     pub fn new() -> Self {
         Self {
-            epoch: uuid::Uuid::now_v7().simple().to_string(),
+            epoch: uuid::Uuid::new_v4().simple().to_string(),
             state: Mutex::default(),
             filled: Condvar::new(),
             emptied: Condvar::new(),

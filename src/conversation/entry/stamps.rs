@@ -52,8 +52,7 @@ impl Stamps {
     /// The id of a new session.
     #[must_use]
     pub fn session(&mut self) -> SessionId {
-        let milliseconds = u64::try_from(self.now.as_millisecond()).unwrap_or_default();
-        SessionId::of_bits(milliseconds, self.random.draw())
+        SessionId::of_bits(self.now, self.random.draw())
     }
 
     /// A source with ids of its own, for a job that makes entries beside the session. It keeps the time of this moment.
