@@ -6,10 +6,12 @@
 
 use rustix::fs::OFlags;
 use std::{
-    fs::{self, File, Metadata, OpenOptions},
+    fs::{self, File, Metadata, OpenOptions, TryLockError},
     io::{self, Read as _, Write as _},
     os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
+    thread,
+    time::Duration,
 };
 
 /// `errno` of `ELOOP`, `EMLINK` (FreeBSD): the last part of a path is a symbolic link and `O_NOFOLLOW` was given.
@@ -97,6 +99,25 @@ pub fn make_whole<E>(
         durable.map_err(&failed)
     });
     written.inspect_err(|_| drop(fs::remove_file(&fresh)))
+}
+
+/// Opens a folder and locks it against other holders, in this process and in others, until the file is dropped. It waits two
+/// seconds. A file system without locks gives a file that keeps nobody out.
+///
+/// # Errors
+/// Errors of the operating system, and `WouldBlock` where another holder keeps the lock.
+pub fn hold_folder(folder: &Path) -> io::Result<File> {
+    const TRIES: u32 = 200;
+    const PAUSE: Duration = Duration::from_millis(10);
+    let file = File::open(folder)?;
+    for _ in 0..TRIES {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => thread::sleep(PAUSE),
+            Err(TryLockError::Error(error)) if error.kind() != io::ErrorKind::Unsupported => return Err(error),
+            Ok(()) | Err(TryLockError::Error(_)) => return Ok(file),
+        }
+    }
+    Err(io::Error::new(io::ErrorKind::WouldBlock, "another process is changing a file there; try again"))
 }
 
 /// Makes sure of a new name in a folder: it is on disk when its folder is. Not every file system can do it; the bytes of the

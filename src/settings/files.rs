@@ -20,8 +20,9 @@ use crate::{
 use serde_json::Value;
 use std::{
     collections::HashMap,
-    fs,
+    fs::{self, File},
     io::{self, Write as _},
+    os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
 };
 
@@ -228,7 +229,7 @@ impl SettingsFiles {
         of_user.chain(self.prompts.problems()).chain(projects)
     }
 
-    /// Changes a file by a patch, in which null takes a key out.
+    /// Changes a file by a patch, in which null takes a key out. Changes of other processes are read before, and wait meanwhile.
     ///
     /// # Errors
     /// When the patch is invalid, the file is broken, or the write fails. Then the file is unchanged.
@@ -237,6 +238,7 @@ impl SettingsFiles {
             Target::Global => self.global.file.clone(),
             Target::Project(cwd) => project_file(cwd),
         };
+        let _alone = held(&file, target).map_err(|error| NotChanged::Io { file: file.clone(), error })?;
         let mut layer = Layer::at(file.clone());
         layer.look(Trust::Trusted);
         if let Some(problem) = layer.problems.into_iter().find(|problem| problem.flaw == Flaw::Broken) {
@@ -278,7 +280,7 @@ impl SettingsFiles {
             let what = "with this the file would be larger than 1 MiB, and would not be read any more";
             return Err(NotChanged::Patch(Problem::broken(what.to_owned())));
         }
-        write(&file, &text, target).map_err(|error| NotChanged::Io { file, error })
+        write(&file, &text).map_err(|error| NotChanged::Io { file, error })
     }
 
     /// Reads a project's files again, and takes the part that its trust allows, which may have changed too.
@@ -426,23 +428,36 @@ fn leads_out(cwd: &Path) -> bool {
     parts.iter().any(|part| part.symlink_metadata().is_ok_and(|about| about.is_symlink()))
 }
 
-/// Replaces the text of a file atomically.
-fn write(file: &Path, text: &str, target: Target<'_>) -> io::Result<()> {
-    // A user may keep the file elsewhere by a link; the file is replaced, not the link.
-    let file = file.canonicalize().unwrap_or_else(|_| file.to_owned());
-    let folder = file.parent().unwrap_or(Path::new("."));
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    if matches!(target, Target::Global) {
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+/// Keeps other processes from changing a file: the lock of the user's folder, which is made where it is missing, or of the
+/// project's folder.
+fn held(file: &Path, target: Target<'_>) -> io::Result<File> {
+    match target {
+        Target::Global => {
+            let folder = folder_of(&followed(file));
+            fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+            regular::hold_folder(&folder)
+        }
+        Target::Project(cwd) if !cwd.is_dir() => {
+            Err(io::Error::new(io::ErrorKind::NotFound, "the session's folder is not there"))
+        }
+        Target::Project(cwd) => regular::hold_folder(cwd),
     }
-    if let Target::Project(cwd) = target
-        && !cwd.is_dir()
-    {
-        return Err(io::Error::new(io::ErrorKind::NotFound, "the session's folder is not there"));
-    }
-    builder.create(folder)?;
+}
+
+/// The file that a link leads to: a user may keep the file elsewhere.
+fn followed(file: &Path) -> PathBuf {
+    file.canonicalize().unwrap_or_else(|_| file.to_owned())
+}
+
+fn folder_of(file: &Path) -> PathBuf {
+    file.parent().unwrap_or(Path::new(".")).to_owned()
+}
+
+/// Replaces the text of a file atomically. A link stays.
+fn write(file: &Path, text: &str) -> io::Result<()> {
+    let file = followed(file);
+    let folder = folder_of(&file);
+    fs::create_dir_all(&folder)?;
     let kept = fs::metadata(&file).ok().map(|about| about.permissions());
     if kept.as_ref().is_some_and(fs::Permissions::readonly) {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "the file is read-only"));
@@ -451,7 +466,7 @@ fn write(file: &Path, text: &str, target: Target<'_>) -> io::Result<()> {
         writer.write_all(text.as_bytes())?;
         kept.map_or(Ok(()), |kept| writer.set_permissions(kept))
     })?;
-    regular::sync_folder(folder);
+    regular::sync_folder(&folder);
     Ok(())
 }
 

@@ -2,6 +2,7 @@
 
 use crate::support::{Daemon, Home};
 use serde_json::{Value, json};
+use std::fs;
 
 fn notices(daemon: &mut Daemon) -> Vec<String> {
     daemon.ok("ping", json!({}));
@@ -99,8 +100,8 @@ fn the_environment_switches_automatic_compaction_off() {
 /// A folder with a settings file of its own.
 fn project(home: &Home, text: &str) -> std::path::PathBuf {
     let folder = home.path("project");
-    std::fs::create_dir_all(folder.join(".abridged")).expect("a folder");
-    std::fs::write(folder.join(".abridged/settings.json"), text).expect("a file");
+    fs::create_dir_all(folder.join(".abridged")).expect("a folder");
+    fs::write(folder.join(".abridged/settings.json"), text).expect("a file");
     folder
 }
 
@@ -179,7 +180,7 @@ fn a_client_changes_the_global_file_and_keeps_what_else_is_in_it() {
     assert_eq!(answer["settings"]["compaction"]["reserveTokens"], 9);
     assert_eq!(answer["sources"], json!({"defaultModel": "global", "compaction.reserveTokens": "global"}));
     assert_eq!(daemon.ok("settings/get", json!({})), answer);
-    let text = std::fs::read_to_string(daemon.home.path("config/settings.json")).expect("a file");
+    let text = fs::read_to_string(daemon.home.path("config/settings.json")).expect("a file");
     let expected =
         "{\n  \"defaultModel\": \"a/b\",\n  \"prune\": {},\n  \"compaction\": {\n    \"reserveTokens\": 9\n  }\n}\n";
     assert_eq!(text, expected);
@@ -223,20 +224,55 @@ fn a_wrong_change_is_refused_and_nothing_is_written() {
         error["message"].as_str().is_some_and(|text| text.contains("line 1") && text.contains("mend it")),
         "{error}"
     );
-    assert_eq!(std::fs::read_to_string(&file).expect("a file"), "{ \"compaction\": ");
+    assert_eq!(fs::read_to_string(&file).expect("a file"), "{ \"compaction\": ");
+}
+
+/// Every change is of another key, so none takes the place of another.
+#[test]
+fn daemons_lose_no_change_of_each_other() {
+    let mut one = Daemon::start();
+    let cwd = one.home.path("project");
+    fs::create_dir_all(&cwd).expect("a folder");
+    let mut others = [Daemon::of(Home::new(), one.home.command()), Daemon::of(Home::new(), one.home.command())];
+    others.iter_mut().for_each(|other| drop(other.ok("initialize", json!({}))));
+    let mut daemons: Vec<&mut Daemon> = std::iter::once(&mut one).chain(&mut others).collect();
+    let sessions: Vec<String> =
+        daemons.iter_mut().map(|daemon| daemon.new_session(json!({"cwd": cwd, "ephemeral": true}))).collect();
+    for (scope, file) in [("global", "config/settings.json"), ("project", "project/.abridged/settings.json")] {
+        let keys = ["reserveTokens", "keepRecentTokens", "thresholdTokens"];
+        for round in 0..20_u64 {
+            let asked: Vec<u64> = daemons
+                .iter_mut()
+                .zip(&sessions)
+                .zip(keys)
+                .map(|((daemon, session), key)| {
+                    let patch = json!({"compaction": {key: 20_000 + round}});
+                    daemon.begin("settings/set", json!({"scope": scope, "sessionId": session, "patch": patch}))
+                })
+                .collect();
+            for (daemon, id) in daemons.iter_mut().zip(asked) {
+                daemon.answer(id).expect("it is set");
+            }
+            let home = &daemons[0].home;
+            let kept: Value = serde_json::from_slice(&fs::read(home.path(file)).expect("a file")).expect("JSON");
+            for key in keys {
+                assert_eq!(kept["compaction"][key], 20_000 + round, "{scope}, round {round}: {kept}");
+            }
+        }
+    }
 }
 
 #[test]
 fn a_client_changes_the_settings_of_a_project() {
     let home = Home::new();
     let folder = home.path("project");
-    std::fs::create_dir(&folder).expect("a folder");
+    fs::create_dir(&folder).expect("a folder");
     let mut daemon = Daemon::at(home);
     let session = daemon.ok("session/new", json!({ "cwd": folder }))["session"].clone();
     let set = |patch: Value| json!({"scope": "project", "sessionId": id_of(&session), "patch": patch});
     let answer = daemon.ok("settings/set", set(json!({"compaction": {"keepRecentTokens": 7}})));
     assert_eq!(answer["sources"], json!({"compaction.keepRecentTokens": "project"}));
-    assert!(std::fs::read_to_string(folder.join(".abridged/settings.json")).expect("a file").contains("keepRecent"));
+    assert!(fs::read_to_string(folder.join(".abridged/settings.json")).expect("a file").contains("keepRecent"));
     let error = daemon.err("settings/set", set(json!({"models": []})));
     assert_eq!(error["data"]["path"], "patch.models");
     assert!(error["message"].as_str().is_some_and(|text| text.contains("trustedProjects")), "{error}");
@@ -293,11 +329,11 @@ fn a_changed_file_holds_at_once() {
     assert_eq!(daemon.ok("settings/get", json!({})), all);
     // As editors save: a new file in the place of the old one.
     let (fresh, file) = (daemon.home.path("config/fresh"), daemon.home.path("config/settings.json"));
-    std::fs::write(&fresh, r#"{ "compaction": { "reserveTokens": 2000 } }"#).expect("a file");
-    std::fs::rename(&fresh, &file).expect("renamed");
+    fs::write(&fresh, r#"{ "compaction": { "reserveTokens": 2000 } }"#).expect("a file");
+    fs::rename(&fresh, &file).expect("renamed");
     let all = told_everybody(&mut daemon, "settings_changed");
     assert_eq!(all["settings"]["compaction"]["reserveTokens"], 2000);
-    std::fs::remove_file(&file).expect("removed");
+    fs::remove_file(&file).expect("removed");
     assert_eq!(told_everybody(&mut daemon, "settings_changed")["sources"], json!({}));
     daemon.ok("session/status", json!({"sessionId": id_of(&stubborn)}));
     let of_stubborn = |frame: &&Value| frame["params"]["sessionId"] == stubborn["sessionId"];
@@ -326,7 +362,7 @@ fn a_file_that_breaks_keeps_the_old_values_and_is_told_once() {
 fn a_changed_project_is_told_to_its_sessions_alone() {
     let home = Home::new();
     let folder = home.path("project");
-    std::fs::create_dir(&folder).expect("a folder");
+    fs::create_dir(&folder).expect("a folder");
     let mut daemon = Daemon::at(home);
     let inside = daemon.ok("session/new", json!({ "cwd": folder }))["session"].clone();
     let outside = daemon.ok("session/new", json!({ "cwd": daemon.home.path("") }))["session"].clone();
@@ -353,14 +389,12 @@ fn a_changed_project_is_told_to_its_sessions_alone() {
 #[test]
 fn a_file_that_is_kept_elsewhere_is_watched_there() {
     let home = Home::new();
-    std::fs::create_dir_all(home.path("dotfiles"))
-        .and_then(|()| std::fs::create_dir(home.path("config")))
-        .expect("folders");
+    fs::create_dir_all(home.path("dotfiles")).and_then(|()| fs::create_dir(home.path("config"))).expect("folders");
     let file = home.path("dotfiles/abridged.json");
-    std::fs::write(&file, "{}").expect("a file");
+    fs::write(&file, "{}").expect("a file");
     std::os::unix::fs::symlink(&file, home.path("config/settings.json")).expect("a link");
     let mut daemon = Daemon::at(home);
-    std::fs::write(&file, r#"{ "defaultModel": "a/b" }"#).expect("a file");
+    fs::write(&file, r#"{ "defaultModel": "a/b" }"#).expect("a file");
     assert_eq!(told_everybody(&mut daemon, "settings_changed")["settings"]["defaultModel"], "a/b");
 }
 
@@ -423,7 +457,7 @@ fn a_header_is_told_by_its_name_and_never_by_its_value() {
     told.push(daemon.ok("settings/set", json!({"scope": "global", "patch": {"models": [model("hush hush")]}})));
     told.push(told_everybody(&mut daemon, "settings_changed"));
     told.push(told_session(&mut daemon, &session, "settings_changed"));
-    let written = std::fs::read_to_string(daemon.home.path("config/settings.json")).expect("a file");
+    let written = fs::read_to_string(daemon.home.path("config/settings.json")).expect("a file");
     assert!(written.contains("hush hush"), "{written}");
     for told in told.iter().chain(&daemon.events) {
         assert!(!told.to_string().contains("hush"), "{told}");
