@@ -48,7 +48,7 @@ pub struct Facts {
 pub enum Matter {
     /// There are some.
     Some,
-    /// All entries are pinned, or are the message of the user that waits for its answer.
+    /// All entries are pinned, or stand from the first message of the user on that no model has read.
     None,
 }
 
@@ -57,7 +57,7 @@ impl Matter {
     #[must_use]
     pub fn on(path: &Path) -> Self {
         let kept = &path[path.first_kept()..];
-        let request = plan::unanswered(kept).unwrap_or(kept.len());
+        let request = plan::unread_requests(kept).first().copied().unwrap_or(kept.len());
         let pinned = |entry: &Entry| path.pins().iter().any(|pin| pin.entry == entry.id);
         let counts = |entry: &Arc<Entry>| entry.is_conversation() && !pinned(entry);
         if kept[..request].iter().any(counts) { Self::Some } else { Self::None }
@@ -173,7 +173,7 @@ pub enum Why {
         /// The one that stands in, in tokens.
         instead: u64,
     },
-    /// There is nothing to summarize before the newest message of the user, and the context fits the window.
+    /// There is nothing to summarize before the messages of the user that no model has read, and the context fits the window.
     TooShort,
     /// Calls of the newest answer have no result yet.
     CallsOpen,
@@ -569,12 +569,16 @@ mod tests {
     #[test]
     fn a_summary_could_stand_for_entries_before_the_request_that_are_kept_and_not_pinned() {
         let (user, answer) = (message("user"), message("assistant"));
+        let mut failed = answer.clone();
+        failed["message"]["stopReason"] = "error".into();
         let pin = |entry: &str| ours("pin", json!({"entryId": entry}));
         let label = json!({"type": "label", "targetId": "e0", "label": "here"});
         for (lines, matter) in [
             (vec![user.clone()], Matter::None),
             (vec![user.clone(), answer.clone()], Matter::Some),
-            (vec![user.clone(), user.clone()], Matter::Some),
+            (vec![user.clone(), user.clone()], Matter::None),
+            (vec![answer.clone(), user.clone(), user.clone()], Matter::Some),
+            (vec![user.clone(), failed, user.clone()], Matter::None),
             (vec![label, user.clone()], Matter::None),
             (vec![answer.clone(), pin("e0"), user.clone()], Matter::None),
             (vec![answer.clone(), pin("e2"), user.clone()], Matter::Some),

@@ -41,7 +41,7 @@ pub struct Draft {
     pub supplied: Supplied,
     /// Times that models took for the newest summaries of the session, in milliseconds, oldest first.
     pub summary_times: Vec<u64>,
-    /// Entries that it cuts before any model has read them.
+    /// Entries that it cuts or summarizes before any model has read them.
     pub shortened: Vec<Shortened>,
 }
 
@@ -60,14 +60,14 @@ pub struct Supplied {
     pub data: Map<String, Value>,
 }
 
-/// An entry that a draft cuts before any model has read it.
+/// An entry that a draft cuts or summarizes before any model has read it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shortened {
     /// The entry.
     pub entry: EntryId,
-    /// Size of its message without the cut, in tokens.
+    /// Size of its message without the edits of the draft, in tokens.
     pub before: u64,
-    /// Size of its message in the context of the draft, in tokens.
+    /// Size of its message in the context of the draft, in tokens; 0 where it is summarized.
     pub after: u64,
 }
 

@@ -1,10 +1,10 @@
 //! The ladder: a draft that does not fit is made smaller, rung by rung, until it fits.
 //!
 //! Every rung makes another draft from the cut, the summary and the edits of the draft before. A draft that is not smaller
-//! is skipped. The last rungs keep a short ledger and the entries that stay in any case: the newest user message, and calls
-//! that wait for their results. These lose their middle. At the end entries that no model has read get as much of their text
-//! back as fits. A session cannot be compacted only if system prompt, tools and pins
-//! alone leave no room.
+//! is skipped. The last rungs keep a short ledger and the entries that stay in any case: the messages of the user that no model
+//! has read, and calls that wait for their results. These lose their middle. Where not even the ends of all these messages fit a
+//! context that is over the window, the oldest of them are summarized. At the end entries that no model has read get as much of
+//! their text back as fits. A session cannot be compacted only if system prompt, tools and pins alone leave no room.
 
 mod elide;
 #[cfg(test)]
@@ -37,7 +37,7 @@ pub struct Floor {
     pub tools: u64,
     /// Pinned entries.
     pub pins: u64,
-    /// Summary, newest user message, and calls that still wait for their results.
+    /// Summary, messages of the user that no model has read, and calls that still wait for their results.
     pub latest_turn: u64,
     /// The window.
     pub window: u64,
@@ -188,6 +188,13 @@ pub fn climb(plan: Plan, rules: Rules<'_>, summarize: &dyn Fn(&Plan, u64) -> Sum
         // The call of these results may be the large part.
         ladder.try_rung(|draft| with_short_summary(draft, draft.plan.keeping_least(), summarize));
     }
+    let mut tried = ladder.best.plan.clone();
+    while matches!(ladder.objection(before), Some(NoDraft::TooLarge(_)))
+        && let Some(plan) = tried.keeping_fewer_unread()
+    {
+        tried = plan.clone();
+        ladder.try_rung(|draft| with_short_summary(draft, plan, summarize));
+    }
     ladder.accepted(before)
 }
 
@@ -199,7 +206,7 @@ fn with_short_summary(draft: &Draft, plan: Plan, summarize: &dyn Fn(&Plan, u64) 
 }
 
 /// The last step of a draft, with the summary that it has in the end: entries that no model has read have as much of their
-/// texts as the goal allows, and the draft names those of them that it cuts.
+/// texts as the goal allows, and the draft names those of them that it cuts or summarizes.
 #[must_use]
 pub fn completed(draft: Draft) -> Draft {
     let carried = carried_edits(&draft.plan);
@@ -268,19 +275,24 @@ impl Ladder {
 
     /// The draft in hand, if it is worth writing over a context of the size `before`.
     fn accepted(self, before: u64) -> Result<Draft, NoDraft> {
+        self.objection(before).map_or(Ok(self.best), Err)
+    }
+
+    /// The reason why the draft in hand is not worth writing over a context of the size `before`.
+    fn objection(&self, before: u64) -> Option<NoDraft> {
         let Draft { tokens_after: after, plan, .. } = &self.best;
         let budget = plan.demand.budget;
         let shrinks = after < &before || plan.demand.insists;
         // Over the threshold a compaction would be due again after a smaller change.
         let much = *after <= before - before / 20;
         match () {
-            () if *after <= budget.threshold.max(self.goal) && shrinks => Ok(self.best),
-            () if *after <= budget.usable() && much => Ok(self.best),
-            () if before < budget.window => Err(NoDraft::WouldNotShrink),
+            () if *after <= budget.threshold.max(self.goal) && shrinks => None,
+            () if *after <= budget.usable() && much => None,
+            () if before < budget.window => Some(NoDraft::WouldNotShrink),
             () => {
                 let Budget { system, tools, pins, window, .. } = budget;
                 let latest_turn = after.saturating_sub(budget.overhead() + pins);
-                Err(NoDraft::TooLarge(Floor { system, tools, pins, latest_turn, window }))
+                Some(NoDraft::TooLarge(Floor { system, tools, pins, latest_turn, window }))
             }
         }
     }

@@ -146,10 +146,10 @@ fn kept_tail(demand: &Demand) -> u64 {
     demand.scale.fitting(demand.keep.min(fits)).max(u64::from(demand.keep > 0))
 }
 
-/// The entries behind the last answer among `entries`: no model has read them.
+/// The entries after the last answer among `entries`: no model has read them.
 #[must_use]
 pub fn unread(entries: &[Arc<Entry>]) -> &[Arc<Entry>] {
-    &entries[Window::of(entries).newest_answer().map_or(0, |answer| answer + 1)..]
+    &entries[newest_answer(entries).map_or(0, |answer| answer + 1)..]
 }
 
 /// The ids of these entries.
@@ -164,19 +164,27 @@ pub(super) struct Window<'a> {
     removed: HashSet<&'a EntryId>,
 }
 
-/// The place of the newest message if it is one of the user. Answers that are in no context are none. Reads only the end of the
-/// entries: an edit follows the entry that it removes.
-pub(super) fn unanswered(entries: &[Arc<Entry>]) -> Option<usize> {
-    let mut removed: Vec<&EntryId> = Vec::new();
-    for (place, entry) in entries.iter().enumerate().rev() {
-        match &entry.body {
-            Body::ContextEdit(edit) if edit.replacement.is_none() => removed.push(&edit.target_id),
-            _ if !entry.in_context() || entry.outline().is_some_and(|outline| outline.failed) => {}
-            _ if removed.contains(&&entry.id) => {}
-            _ => return entry.is_from(Role::User).then_some(place),
+/// The place of the newest answer. An answer that failed or was removed does not count: nothing shows that its model has read the
+/// entries before it. An empty one counts: the model had nothing to say. Reads only the end of the entries, because an edit follows the entry that it removes.
+fn newest_answer(entries: &[Arc<Entry>]) -> Option<usize> {
+    let mut removed: HashSet<&EntryId> = HashSet::new();
+    let answers =
+        |entry: &Entry| entry.outline().is_some_and(|outline| outline.role == Role::Assistant && !outline.failed);
+    entries.iter().rposition(|entry| match &entry.body {
+        Body::ContextEdit(edit) if edit.replacement.is_none() => {
+            removed.insert(&edit.target_id);
+            false
         }
-    }
-    None
+        _ => answers(entry) && !removed.contains(&entry.id),
+    })
+}
+
+/// The places of the messages of the user that no model has read, oldest first. Reads only the end of the entries.
+pub(super) fn unread_requests(entries: &[Arc<Entry>]) -> Vec<usize> {
+    let unread = unread(entries);
+    let (first, window) = (entries.len() - unread.len(), Window::of(unread));
+    let waits = |entry: &Entry| entry.is_from(Role::User) && entry.in_context() && !window.is_gone(entry);
+    unread.iter().enumerate().filter(|(_, entry)| waits(entry)).map(|(place, _)| first + place).collect()
 }
 
 impl<'a> Window<'a> {
@@ -225,22 +233,37 @@ impl<'a> Window<'a> {
     }
 
     /// The place of the first entry that stays in any case: an answer whose calls are open, or a message of the user that no
-    /// model has answered. A request that names the size of the tail names that message's place, too.
+    /// model has read. A request that names the size of the tail names that message's place, too.
     fn must_stay(&self, demand: &Demand) -> Option<usize> {
-        self.pending().or_else(|| unanswered(self.entries).filter(|_| !demand.explicit))
+        let request = || unread_requests(self.entries).first().map(|place| self.with_later_results(*place));
+        self.pending().or_else(|| request().filter(|_| !demand.explicit))
     }
 
-    /// The place of the newest answer.
-    fn newest_answer(&self) -> Option<usize> {
-        self.entries.iter().rposition(|entry| entry.is_from(Role::Assistant) && !self.is_gone(entry))
+    /// A place among the unread entries, or that of the newest answer if one of its results comes later than the place.
+    fn with_later_results(&self, place: usize) -> usize {
+        self.unread_batch().filter(|_| self.last_result() > Some(place)).unwrap_or(place)
+    }
+
+    /// The place of the last result.
+    fn last_result(&self) -> Option<usize> {
+        self.entries.iter().rposition(|entry| entry.is_from(Role::ToolResult) && !self.is_gone(entry))
     }
 
     /// The place of the newest answer if results of its calls follow it.
     fn unread_batch(&self) -> Option<usize> {
-        let answer = self.newest_answer()?;
-        let (calls, behind) = (&self.entries[answer].outline()?.calls, &self.entries[answer + 1..]);
-        let is_result = |entry: &Arc<Entry>| entry.is_from(Role::ToolResult) && !self.is_gone(entry);
-        (!calls.is_empty() && behind.iter().any(is_result)).then_some(answer)
+        let answer = newest_answer(self.entries)?;
+        let has_calls = self.entries[answer].outline().is_some_and(|outline| !outline.calls.is_empty());
+        (has_calls && self.last_result() > Some(answer)).then_some(answer)
+    }
+
+    /// The place from which on fewer messages of the user stay that no model has read: about the newer half of those from
+    /// `first` on. `None` where that leaves only the newest one, or would part a result from its call.
+    fn fewer_requests(&self, first: usize) -> Option<usize> {
+        let mut requests = unread_requests(self.entries);
+        requests.retain(|place| *place >= first);
+        let may_begin: Vec<usize> =
+            requests.iter().copied().filter(|place| self.last_result() < Some(*place)).collect();
+        may_begin.get(may_begin.len() / 2).copied().filter(|place| requests.first() != Some(place))
     }
 
     /// The place of the last answer if it has open calls and only results follow it.
@@ -435,6 +458,30 @@ impl Plan {
         Self { cut, ..self.clone() }
     }
 
+    /// The plan that summarizes about the older half of the kept messages of the user that no model has read. `None` where the
+    /// request named the size of the tail, or only the newest message is kept.
+    #[must_use]
+    pub fn keeping_fewer_unread(&self) -> Option<Self> {
+        let window = Window::of(&self.path[self.start..]);
+        let at = window.fewer_requests(self.cut.at()).filter(|_| !self.demand.explicit)?;
+        Some(Self { cut: before(&window.steps(self.demand.scale.estimator()), at), ..self.clone() })
+    }
+
+    /// The messages of the user that no model has read and of which the context has only a summary, although the request did not
+    /// name the size of the tail.
+    #[must_use]
+    pub fn summarized_unread(&self) -> Vec<&Arc<Entry>> {
+        let window = &self.path[self.start..];
+        let mut requests = if self.demand.explicit { Vec::new() } else { unread_requests(window) };
+        requests.retain(|place| *place < self.cut.at());
+        if requests.is_empty() {
+            return Vec::new();
+        }
+        let carried: Vec<CarriedMessage> = self.user_messages().into_iter().chain(self.carried()).collect();
+        let is_shown = |entry: &Entry| self.is_pinned(entry) || carried.iter().any(|it| it.entry_id == entry.id);
+        requests.iter().map(|place| &window[*place]).filter(|entry| !is_shown(entry)).collect()
+    }
+
     /// The plan with a tail that begins at an entry.
     ///
     /// # Errors
@@ -486,6 +533,7 @@ impl Plan {
 mod tests {
     use super::*;
     use crate::compaction::lines::path;
+    use proptest::{collection::vec, prelude::*};
     use serde_json::json;
 
     fn message(message: Value) -> Value {
@@ -577,23 +625,25 @@ mod tests {
     }
 
     #[test]
-    fn a_request_without_answer_and_open_calls_are_found() {
+    fn requests_without_answer_and_open_calls_are_found() {
         let open = || answer(1, "toolUse", &["a", "b"]);
         let failed = || answer(1, "error", &[]);
-        for (lines, unanswered, pending) in [
-            (vec![user(1)], Some(0), None),
-            (vec![user(1), label()], Some(0), None),
-            (vec![user(1), failed()], Some(0), None),
-            (vec![user(1), said(1), edit("e1", Value::Null)], Some(0), None),
-            (vec![user(1), said(1)], None, None),
-            (vec![user(1), open(), result("a")], None, Some(1)),
-            (vec![user(1), open(), result("a"), result("b")], None, None),
-            (vec![user(1), open(), failed(), label()], None, Some(1)),
-            (vec![user(1), open(), user(1)], Some(2), None),
+        for (lines, unread, pending) in [
+            (vec![user(1)], vec![0], None),
+            (vec![user(1), label()], vec![0], None),
+            (vec![user(1), failed()], vec![0], None),
+            (vec![user(1), failed(), user(1)], vec![0, 2], None),
+            (vec![user(1), user(1), edit("e0", Value::Null)], vec![1], None),
+            (vec![user(1), said(1), edit("e1", Value::Null)], vec![0], None),
+            (vec![user(1), said(1)], vec![], None),
+            (vec![user(1), open(), result("a")], vec![], Some(1)),
+            (vec![user(1), open(), result("a"), result("b")], vec![], None),
+            (vec![user(1), open(), failed(), label()], vec![], Some(1)),
+            (vec![user(1), open(), user(1)], vec![2], None),
         ] {
             let path = path(&lines);
             let window = Window::of(&path);
-            assert_eq!((super::unanswered(window.entries), window.pending()), (unanswered, pending), "{lines:?}");
+            assert_eq!((unread_requests(window.entries), window.pending()), (unread, pending), "{lines:?}");
         }
     }
 
@@ -635,6 +685,97 @@ mod tests {
         assert_eq!(kept(&asked, explicit(0)), Ok(None));
         let open = [user(10), answer(10, "toolUse", &["a"])];
         assert_eq!(kept(&open, explicit(0)), from("e1"));
+    }
+
+    fn empty() -> Value {
+        message(json!({"role": "assistant", "content": [], "stopReason": "stop"}))
+    }
+
+    fn developer() -> Value {
+        message(json!({"role": "developer", "content": "abc"}))
+    }
+
+    fn custom() -> Value {
+        json!({"type": "custom_message", "customType": "x", "content": "y", "display": true})
+    }
+
+    #[test]
+    fn messages_that_no_model_has_read_stay_where_no_tail_is_named() {
+        let failed = |stop: &str| answer(10, stop, &[]);
+        let hundred: Vec<Value> = (0..100).map(|_| user(1)).collect();
+        for (more, first) in [
+            (vec![user(10), user(10)], "e2"),
+            (hundred, "e2"),
+            (vec![user(10), developer(), user(10)], "e2"),
+            (vec![user(10), custom()], "e2"),
+            (vec![user(10), failed("aborted"), user(10)], "e2"),
+            (vec![user(10), failed("error"), label(), user(10)], "e2"),
+            (vec![user(10), said(10), edit("e3", Value::Null), user(10)], "e2"),
+            (vec![user(10), empty(), user(10)], "e4"),
+            (vec![answer(10, "toolUse", &["a"]), user(10), user(10)], "e3"),
+            (vec![developer(), user(10), user(10)], "e3"),
+            (vec![user(10), said(10), user(10)], "e4"),
+        ] {
+            let lines = [vec![user(10), said(10)], more].concat();
+            let plan = plan(path(&lines), demand(1), Arc::default()).expect("a plan");
+            for plan in [plan.keeping_least(), plan] {
+                assert_eq!(plan.first_kept_id().map(EntryId::as_str), Some(first), "{lines:?}");
+            }
+        }
+        let named = [user(10), said(10), user(10), user(10)];
+        assert_eq!(kept(&named, explicit(1)), from("e3"));
+        assert_eq!(kept(&named, explicit(0)), Ok(None));
+    }
+
+    #[test]
+    fn a_result_behind_a_message_that_no_model_has_read_stays_with_its_call() {
+        let lines = [user(10), said(10), answer(10, "toolUse", &["a", "b"]), result("a"), user(10), result("b")];
+        let plan = plan(path(&lines), demand(1), Arc::default()).expect("a plan").keeping_least();
+        assert_eq!(plan.first_kept_id().map(EntryId::as_str), Some("e2"));
+    }
+
+    #[test]
+    fn a_context_of_messages_that_no_model_has_read_is_only_edited_where_it_is_over_the_window() {
+        let sized = |tokens_before| Demand { tokens_before, ..demand(5_000) };
+        let lines = [user(4_500), user(4_500)];
+        assert_eq!(kept(&lines, sized(9_999)), Err(NothingToDo::TooShort));
+        assert_eq!(kept(&lines, sized(10_000)), from("e0"));
+    }
+
+    /// An entry of any kind that may be near messages of the user, and whether a model has read the entries before it.
+    fn any_entry() -> impl Strategy<Value = (Value, bool)> {
+        let unread = |line: Value| (line, false);
+        prop_oneof![
+            4 => (1_usize..40).prop_map(move |tokens| unread(user(tokens))),
+            2 => (1_usize..40).prop_map(|tokens| (said(tokens), true)),
+            1 => Just((answer(5, "toolUse", &["a"]), true)),
+            1 => Just(unread(result("a"))),
+            1 => Just(unread(answer(5, "aborted", &[]))),
+            1 => Just(unread(answer(5, "error", &[]))),
+            1 => Just((empty(), true)),
+            1 => Just(unread(developer())),
+            1 => Just(unread(custom())),
+            1 => Just(unread(label())),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn no_plan_summarizes_a_message_that_no_model_has_read(
+            entries in vec(any_entry(), 1..24),
+            keep in 1_u64..100,
+            less in 0_u64..100,
+        ) {
+            let lines: Vec<Value> = entries.iter().map(|(line, _)| line.clone()).collect();
+            let read = entries.iter().rposition(|(_, reads)| *reads).map_or(0, |place| place + 1);
+            let waits = |place: &usize| lines[*place]["message"]["role"] == "user";
+            let Some(first) = (read..lines.len()).find(waits) else { return Ok(()) };
+            let sized = Demand { tokens_before: 20_000, ..demand(keep) };
+            let Ok(plan) = plan(path(&lines), sized, Arc::default()) else { return Ok(()) };
+            for plan in [plan.keeping(less), plan.keeping_least(), plan] {
+                prop_assert!(plan.first_kept() <= first, "{} of {first}", plan.first_kept());
+            }
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! A request for a compaction: from a path and the settings to a plan.
 
 use super::{
+    decide::Matter,
     gauge::{Fullness, Gauge},
     ladder,
     meter::Meter,
@@ -151,7 +152,16 @@ impl PlanRequest {
             Style::Structured => None,
             Style::RecentUserMessages => Some(Messages::of(&self.path, &self.settings.prompts, &budget)),
         };
-        let plan = plan::plan(self.path, demand, self.settings.prompts.clone()).map_err(NoPlan::NothingToDo)?;
+        // A client that asks for a compaction means messages that no model has read, too, where there are no others.
+        let asks_for_unread = self.cause == Cause::Asked && Matter::on(&self.path) == Matter::None;
+        let planned = match plan::plan(self.path.clone(), demand, self.settings.prompts.clone()) {
+            Err(NothingToDo::TooShort) if asks_for_unread && !demand.explicit => {
+                let demand = Demand { keep: demand.keep.max(1), explicit: true, ..demand };
+                plan::plan(self.path, demand, self.settings.prompts.clone())
+            }
+            planned => planned,
+        };
+        let plan = planned.map_err(NoPlan::NothingToDo)?;
         let plan = plan.reading_todos(settings).carrying_messages(messages);
         if !ladder::may_shrink(&plan) {
             return Err(NoPlan::NothingToDo(NothingToDo::WouldNotShrink));
@@ -164,7 +174,7 @@ impl PlanRequest {
 mod tests {
     use super::*;
     use crate::{
-        conversation::entry::Entry,
+        conversation::{entry::Entry, message::outline::Role},
         settings::{Layers, layers::Source},
     };
     use serde_json::json;
@@ -200,6 +210,25 @@ mod tests {
 
     fn plan(request: PlanRequest) -> Plan {
         request.plan(&|| false).unwrap_or_else(|why| panic!("{why:?}")).plan
+    }
+
+    #[test]
+    fn messages_that_no_model_has_read_are_summarized_where_a_client_asks_and_there_are_no_others() {
+        let kept = |cause, answers: bool| {
+            let mut request = request(cause, "chars");
+            let unread = |entry: &&Arc<Entry>| answers || entry.is_from(Role::User);
+            let lines = request.path.iter().filter(unread).map(|entry| entry.line().to_owned());
+            let mut path = Path::default();
+            lines.for_each(|line| path.push(Arc::new(Entry::parse(line.into()).expect("an entry"))));
+            request.path = path;
+            let first = |planned: Planned| planned.plan.first_kept_id().map(ToString::to_string);
+            request.plan(&|| false).map(first)
+        };
+        let too_short = Err(NoPlan::NothingToDo(NothingToDo::TooShort));
+        assert_eq!(kept(Cause::Asked, false), Ok(Some("e4".to_owned())));
+        assert_eq!(kept(Cause::Due, false), too_short);
+        assert_eq!(kept(Cause::Ahead, false), too_short);
+        assert!(kept(Cause::Due, true).is_ok());
     }
 
     #[test]

@@ -208,10 +208,10 @@ pub fn build(path: &Path, prompts: &Prompts) -> Context {
         let entries = entries.iter().filter(|entry| !matches!(entry.body, Body::Compaction(_)));
         entries
             .filter_map(|entry| match edits.get(&entry.id) {
-                None => message(entry, prompts),
+                None => unedited(entry, prompts),
                 Some(None) => None,
                 // A pinned entry stays as it is.
-                Some(Some(_)) if pins.iter().any(|pin| pin.entry == entry.id) => message(entry, prompts),
+                Some(Some(_)) if pins.iter().any(|pin| pin.entry == entry.id) => unedited(entry, prompts),
                 Some(Some(replacement)) => edited(entry, replacement),
             })
             .collect()
@@ -383,7 +383,9 @@ fn is_sent(entry: &Entry) -> bool {
     entry.in_context() && !entry.is_from(Role::System)
 }
 
-fn message(entry: &Arc<Entry>, prompts: &Prompts) -> Option<ContextMessage> {
+/// The entry's message without edits. `None` where the entry adds none to a context.
+#[must_use]
+pub fn unedited(entry: &Arc<Entry>, prompts: &Prompts) -> Option<ContextMessage> {
     if !is_sent(entry) {
         return None;
     }

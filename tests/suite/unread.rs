@@ -1,5 +1,5 @@
-//! Results that no model has read and that are too large for the window: the context has as much of them as fits, and a notice
-//! names them.
+//! Results and messages of the user that no model has read and that are too large for the window: the context has as much of them
+//! as fits, and a notice names them.
 
 use crate::support::{Daemon, Home, assistant, calls, failed, result, user};
 use serde_json::{Value, json};
@@ -27,10 +27,14 @@ fn printed(name: &str, lines: usize) -> String {
     (0..lines).map(|at| format!("{name} {at:08} ä😀 {}\n", "x".repeat(46 - name.len()))).collect()
 }
 
+/// A conversation of four turns.
+fn turns() -> Vec<Value> {
+    (0..4).flat_map(|at| [user(&format!("Request {at}.")), assistant(&printed("answer", 40))]).collect()
+}
+
 /// A conversation, and calls whose results no model reads.
 fn history(results: &[(&str, usize)]) -> Vec<Value> {
-    let mut messages: Vec<Value> =
-        (0..4).flat_map(|at| [user(&format!("Request {at}.")), assistant(&printed("answer", 40))]).collect();
+    let mut messages = turns();
     let ids: Vec<&str> = results.iter().map(|(id, _)| *id).collect();
     messages.extend([user("Read all of it."), calls(&ids)]);
     messages.extend(results.iter().map(|(id, lines)| result(id, &printed(id, *lines))));
@@ -39,9 +43,18 @@ fn history(results: &[(&str, usize)]) -> Vec<Value> {
 
 /// The texts of the results in the context, and its size in tokens by the estimate.
 fn shown(daemon: &mut Daemon, session: &str) -> (Vec<String>, u64) {
+    shown_of(daemon, session, "toolResult")
+}
+
+/// The same for messages of another role. A summary is a message of the user.
+fn shown_of(daemon: &mut Daemon, session: &str, role: &str) -> (Vec<String>, u64) {
     let context = daemon.ok("session/context", json!({"sessionId": session, "wait": true}));
-    let results = context["messages"].as_array().expect("messages").iter().filter(|it| it["role"] == "toolResult");
-    let texts = results.map(|it| it["content"][0]["text"].as_str().expect("a text").to_owned()).collect();
+    let messages = context["messages"].as_array().expect("messages").iter().filter(|it| it["role"] == role);
+    let text = |message: &Value| {
+        let content = &message["content"];
+        content.as_str().or(content[0]["text"].as_str()).expect("a text").to_owned()
+    };
+    let texts = messages.map(text).collect();
     let usage = daemon.ok("session/usage", json!({"sessionId": session}));
     (texts, usage["contextTokens"].as_u64().expect("a size"))
 }
@@ -59,11 +72,19 @@ fn notices(daemon: &Daemon, from: usize) -> Vec<String> {
 /// The target of a compaction in this window: 80 % of its threshold, beside the default reserve of a quarter.
 const TARGET: u64 = (WINDOW - WINDOW / 4) * 4 / 5;
 
-/// Asserts that the context is full up to its target: a step of a level is one in 256, and each result may lose two lines.
+/// The size up to which a request that alone is over the window fills the context: 90 % of the threshold.
+const MOST: u64 = (WINDOW - WINDOW / 4) * 9 / 10;
+
+/// Asserts that the context is full up to its target.
 fn assert_full(size: u64, results: u64) {
+    assert_full_to(TARGET, size, results);
+}
+
+/// Asserts that the context is full up to a size: a step of a level is one in 256, and each text may lose two lines.
+fn assert_full_to(most: u64, size: u64, texts: u64) {
     // The safe factor of the estimate is 1.35.
-    let least = TARGET - TARGET / 128 - results * 60;
-    assert!((least..=TARGET).contains(&size), "{size} of {TARGET}");
+    let least = most - most / 128 - texts * 60;
+    assert!((least..=most).contains(&size), "{size} of {most}");
 }
 
 /// Asserts that a text has whole lines of `whole` and one note on its middle.
@@ -142,4 +163,61 @@ fn a_compaction_by_a_client_and_a_recovery_fill_their_targets() {
     assert_lines(&texts[0], &printed("log", 1_000));
     daemon.until("settled");
     assert_eq!(notices(&daemon, from).len(), 1);
+}
+
+/// A conversation, and messages of the user in a row: two of so many lines, a small one, and an answer that failed between them.
+fn in_a_row(lines: usize) -> Vec<Value> {
+    let mut messages = turns();
+    let large = ["first", "second"].map(|name| user(&printed(name, lines)));
+    let [first, second] = large;
+    messages.extend([first, failed("The connection was lost."), user("Compare both."), second]);
+    messages
+}
+
+/// Asserts that the newest messages of the user are those of `in_a_row`, both large ones cut to one length.
+fn assert_in_a_row(texts: &[String], lines: usize) {
+    let [.., first, small, second] = texts else { panic!("{} messages", texts.len()) };
+    assert_eq!(small, "Compare both.");
+    assert!(first.chars().count().abs_diff(second.chars().count()) < 200, "{} and {}", first.len(), second.len());
+    assert!(first.len() > 15_000, "{}", first.len());
+    for (name, text) in [("first", first), ("second", second)] {
+        assert_lines(text, &printed(name, lines));
+    }
+}
+
+#[test]
+fn messages_of_the_user_in_a_row_share_the_window_at_the_threshold_and_in_a_recovery() {
+    let mut daemon = daemon();
+    let session = session(&mut daemon);
+    let answer = daemon.append(&session, &in_a_row(3_000));
+    assert_eq!(answer["next"]["type"], "maintenance", "{answer:#}");
+    let (texts, size) = shown_of(&mut daemon, &session, "user");
+    assert_in_a_row(&texts, 3_000);
+    assert_full_to(MOST, size, 2);
+    daemon.until("settled");
+    let [notice] = &notices(&daemon, 0)[..] else { panic!("one notice") };
+    assert_eq!(notice.matches("tokens are left").count(), 2, "{notice}");
+    let ids = answer["entryIds"].as_array().expect("ids").iter().rev();
+    let ids: Vec<&str> = ids.map(|id| id.as_str().expect("an id")).collect();
+    assert!(notice.contains(ids[0]) && notice.contains(ids[3]), "{notice}");
+    let from = daemon.kinds().len();
+    let answer = daemon.append(&session, &[failed("prompt is too long: 26000 tokens > 20000 maximum")]);
+    assert_eq!(answer["next"]["willRetry"], true, "{answer:#}");
+    let (smaller, _) = shown_of(&mut daemon, &session, "user");
+    assert_in_a_row(&smaller, 3_000);
+    assert!(smaller[smaller.len() - 1].len() < texts[texts.len() - 1].len());
+    daemon.until("settled");
+    assert_eq!(notices(&daemon, from).len(), 1);
+}
+
+#[test]
+fn messages_of_the_user_in_a_row_stay_in_a_compaction_by_a_client_that_names_no_tail() {
+    let mut daemon = daemon();
+    let session = session_with(&mut daemon, &json!({"enabled": false}));
+    daemon.append(&session, &in_a_row(3_000));
+    let compacted = daemon.ok("session/compact", json!({"sessionId": session, "wait": true}));
+    assert_eq!(compacted["outcome"], "completed", "{compacted:#}");
+    let (texts, _) = shown_of(&mut daemon, &session, "user");
+    assert_in_a_row(&texts, 3_000);
+    assert_eq!(notices(&daemon, 0).len(), 1);
 }

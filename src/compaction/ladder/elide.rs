@@ -14,7 +14,7 @@ use crate::{
         context::{self, ContextMessage},
         entry::{Body, ContextEdit, Entry, Replacement},
         message::{self, outline::Role},
-        tokens::Estimator,
+        tokens::{Estimator, Scale},
     },
     ids::EntryId,
     text,
@@ -50,8 +50,8 @@ struct Long {
     text: String,
     /// Its length, in characters.
     chars: usize,
-    /// Estimate of the message without a cut, in tokens.
-    tokens: u32,
+    /// Size of the message without the edits of the draft, in tokens.
+    tokens: u64,
     /// Estimate of the message without its text, in tokens.
     beside: u64,
     /// The images that the draft shows.
@@ -155,45 +155,42 @@ impl<'a> Kept<'a> {
         Self { draft, entries, replaced, edits }
     }
 
-    fn estimator(&self) -> Estimator {
-        self.draft.plan.demand.scale.estimator()
-    }
-
-    /// Text, estimate in tokens and bytes of images of an entry without the edits of the draft. An edit on the path stands for
-    /// the content that it replaces, which may be gone for a reason.
-    fn on_path(&self, id: &EntryId) -> Option<(String, u32, usize)> {
-        let entry = self.entries.get(id)?;
-        match self.replaced.get(id) {
-            Some(replacement) => {
-                let edited = context::edited(entry, replacement)?;
-                Some((edited.message().text(), edited.tokens(self.estimator()), edited.outline().image_bytes))
-            }
-            None => Some((entry.message()?.text(), entry.tokens(self.estimator()), entry.image_bytes())),
+    /// An entry as it stands in a context without the edits of the draft. An edit on the path stands for the content that it
+    /// replaces, which may be gone for a reason.
+    fn on_path(&self, entry: &Arc<Entry>) -> Option<ContextMessage> {
+        match self.replaced.get(&entry.id) {
+            Some(replacement) => context::edited(entry, replacement),
+            None => context::unedited(entry, &self.draft.plan.prompts),
         }
     }
 
     /// A message of the draft as an entry that may lose its middle. One that lost it before is cut anew: its text is that of
     /// the path. A message of images alone has no other text than the notices about them.
     fn long(&self, id: EntryId, message: &ContextMessage) -> Option<Long> {
-        let estimator = self.estimator();
+        let (entry, scale) = (self.entries.get(&id)?, self.draft.plan.demand.scale);
+        let whole = self.on_path(entry)?;
         let image_bytes = message.outline().image_bytes;
         let images = if image_bytes > 0 { images(message) } else { Vec::new() };
-        let text = message.message().text();
-        let cut_before = text.contains(&note(&id));
-        let whole = self.on_path(&id).filter(|(words, ..)| cut_before && !words.trim().is_empty());
-        let (text, tokens, whole) = match whole {
-            Some((text, tokens, all_images)) => {
-                let lost_images = image_bytes < all_images;
-                let whole = lost_images.then(|| edit(&id, text.clone(), &images));
-                (text, tokens, whole)
-            }
-            None => (text, message.tokens(estimator), self.edits.get(&id).map(|edit| (*edit).clone())),
+        let (shown, words) = (message.message().text(), whole.message().text());
+        let cut_before = shown.contains(&note(&id)) && !words.trim().is_empty();
+        let tokens = size(&whole, scale);
+        let (text, whole) = if cut_before {
+            let lost_images = image_bytes < whole.outline().image_bytes;
+            let whole = lost_images.then(|| edit(&id, words.clone(), &images));
+            (words, whole)
+        } else {
+            (shown, self.edits.get(&id).map(|edit| (*edit).clone()))
         };
         let without = Replacement { content: images.clone().into() };
-        let beside = context::edited(self.entries.get(&id)?, &without)?.tokens(estimator);
+        let beside = context::edited(entry, &without)?.tokens(scale.estimator());
         let chars = text.chars().count();
         Some(Long { id, text, chars, tokens, beside: u64::from(beside), images, whole })
     }
+}
+
+/// Size of a message, in tokens.
+fn size(message: &ContextMessage, scale: Scale) -> u64 {
+    scale.size(u64::from(message.tokens(scale.estimator())))
 }
 
 /// The images of a message.
@@ -203,14 +200,17 @@ fn images(message: &ContextMessage) -> Vec<Value> {
     blocks.into_iter().filter(|block| block["type"] == "image").collect()
 }
 
-/// The messages of these roles in the context of a draft that are entries and not pinned, as they stand there.
-fn shown(draft: &Draft, roles: &[Role]) -> Vec<(EntryId, ContextMessage)> {
+/// The messages in the context of a draft that are entries and not pinned, as they stand there, and that are `wanted`.
+fn shown(draft: &Draft, wanted: impl Fn(&EntryId, &ContextMessage) -> bool) -> Vec<(EntryId, ContextMessage)> {
     let of = |message: &ContextMessage| {
-        let entry = message.entry_shown()?;
-        let counts = roles.contains(&message.outline().role) && !is_pinned(draft, entry);
-        counts.then(|| (entry.clone(), message.clone()))
+        let entry = message.entry_shown().filter(|entry| !is_pinned(draft, entry) && wanted(entry, message))?;
+        Some((entry.clone(), message.clone()))
     };
     draft.context().messages().iter().filter_map(of).collect()
+}
+
+fn is_result(message: &ContextMessage) -> bool {
+    message.outline().role == Role::ToolResult
 }
 
 /// Entries of a draft that are cut to one level.
@@ -270,18 +270,15 @@ impl<'a> Cutting<'a> {
 pub(super) fn without_oversized(draft: &Draft) -> Draft {
     let estimator = draft.plan.demand.scale.estimator();
     let oversized = |message: &ContextMessage| u64::from(message.tokens(estimator)) > OVERSIZED;
-    let mut results = shown(draft, &[Role::ToolResult]);
-    results.retain(|(_, message)| oversized(message));
+    let results = shown(draft, |_, message| is_result(message) && oversized(message));
     Cutting::of(draft, results).at(ELIDED_CHARS)
 }
 
-/// The draft whose results, and whose message of the user that waits for its answer, are cut as little as `limit` tokens
-/// allow. Where nothing fits, little of them stays.
+/// The draft whose results, and whose other entries that no model has read, are cut as little as `limit` tokens allow. Where
+/// nothing fits, little of them stays.
 pub(super) fn cut_to(draft: &Draft, limit: u64) -> Draft {
-    let kept = draft.plan.kept();
-    let request = plan::unanswered(kept).map(|place| &kept[place].id);
-    let mut messages = shown(draft, &[Role::ToolResult, Role::User]);
-    messages.retain(|(entry, message)| message.outline().role == Role::ToolResult || Some(entry) == request);
+    let unread = plan::unread_ids(draft.plan.kept());
+    let messages = shown(draft, |entry, message| is_result(message) || unread.contains(entry));
     let cutting = Cutting::of(draft, messages);
     cutting.at(cutting.level(limit))
 }
@@ -290,29 +287,31 @@ pub(super) fn cut_to(draft: &Draft, limit: u64) -> Draft {
 /// A cut of the previous compaction, `carried`, stays as it is.
 pub(super) fn restored(draft: Draft, carried: &[ContextEdit], limit: u64) -> Draft {
     let cut = cut_unread(&draft, carried);
-    let mut messages = shown(&draft, &[Role::ToolResult, Role::User]);
-    messages.retain(|(id, message)| cut.contains(id) && message.message().text().contains(&note(id)));
+    let messages = shown(&draft, |id, message| cut.contains(id) && message.message().text().contains(&note(id)));
     let cutting = Cutting::of(&draft, messages);
     let more = cutting.at(cutting.level(limit));
     let is_more = (draft.tokens_after + 1..=limit).contains(&more.tokens_after);
     if is_more { more } else { draft }
 }
 
-/// The entries that a draft cuts before a model has read them. Those whose cut is `carried` from the previous compaction are
-/// none of them.
+/// The entries that a draft cuts or summarizes before a model has read them. Those whose cut is `carried` from the previous
+/// compaction are none of them.
 pub(super) fn shortened(draft: &Draft, carried: &[ContextEdit]) -> Vec<Shortened> {
-    let cut = cut_unread(draft, carried);
-    if cut.is_empty() {
+    let (cut, summarized) = (cut_unread(draft, carried), draft.plan.summarized_unread());
+    if cut.is_empty() && summarized.is_empty() {
         return Vec::new();
     }
     let (kept, scale) = (Kept::of(draft), draft.plan.demand.scale);
-    let of = |message: &ContextMessage| {
-        let entry = message.entry_shown().filter(|entry| cut.contains(entry))?;
-        let (_, before, _) = kept.on_path(entry)?;
-        let (before, after) = (u64::from(before), u64::from(message.tokens(scale.estimator())));
-        Some(Shortened { entry: entry.clone(), before: scale.size(before), after: scale.size(after) })
+    let of = |entry: &Arc<Entry>, after| {
+        let before = size(&kept.on_path(entry)?, scale);
+        Some(Shortened { entry: entry.id.clone(), before, after }).filter(|it| it.after < it.before)
     };
-    draft.context().messages().iter().filter_map(of).filter(|it| it.after < it.before).collect()
+    let is_cut = |message: &ContextMessage| {
+        let entry = message.entry_shown().filter(|entry| cut.contains(entry))?;
+        of(kept.entries.get(entry)?, size(message, scale))
+    };
+    let summarized = summarized.into_iter().filter_map(|entry| of(entry, 0));
+    summarized.chain(draft.context().messages().iter().filter_map(is_cut)).collect()
 }
 
 fn cut_unread<'a>(draft: &'a Draft, carried: &[ContextEdit]) -> HashSet<&'a EntryId> {

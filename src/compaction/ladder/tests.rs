@@ -1,4 +1,5 @@
 mod elided;
+mod unread;
 
 use super::*;
 use crate::{

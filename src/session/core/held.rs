@@ -59,16 +59,31 @@ pub fn line(id: &str, parent: Option<&str>, kind: &str, fields: Value) -> String
     line.to_string()
 }
 
-/// A line with a message of a user.
-pub fn message(id: &str, parent: Option<&str>) -> String {
-    let text = "Look at src/parser/part.rs and mend what its test says. ".repeat(8);
-    line(id, parent, "message", json!({"message": {"role": "user", "content": text, "timestamp": 1}}))
+/// The text of a message.
+fn text() -> String {
+    "Look at src/parser/part.rs and mend what its test says. ".repeat(8)
 }
 
-/// 40 messages, `e0` to `e39`; `e0` has another one behind it that is on a branch of its own.
+/// A line with a message of a user.
+pub fn message(id: &str, parent: Option<&str>) -> String {
+    line(id, parent, "message", json!({"message": {"role": "user", "content": text(), "timestamp": 1}}))
+}
+
+/// A line with an answer.
+fn answer_line(id: &str, parent: Option<&str>) -> String {
+    let content = json!([{"type": "text", "text": text()}]);
+    let answer = json!({"role": "assistant", "content": content, "stopReason": "stop", "timestamp": 1});
+    line(id, parent, "message", json!({ "message": answer }))
+}
+
+/// 40 messages, `e0` to `e39`, of which `e38` is an answer, which shows that a model has read those before it; `e0` has another
+/// one behind it that is on a branch of its own.
 pub fn messages() -> Vec<String> {
     let first = [message("e0", None), message("branch", Some("e0"))];
-    let rest = (1..40).map(|at| message(&format!("e{at}"), Some(&format!("e{}", at - 1))));
+    let rest = (1..40).map(|at| {
+        let (id, parent) = (format!("e{at}"), format!("e{}", at - 1));
+        if at == 38 { answer_line(&id, Some(&parent)) } else { message(&id, Some(&parent)) }
+    });
     first.into_iter().chain(rest).collect()
 }
 

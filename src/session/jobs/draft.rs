@@ -87,7 +87,7 @@ pub struct DraftJob {
 pub async fn draft(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Draft, Failure> {
     let draft = caught(drafted(job, pool, tell)).await.unwrap_or_else(|| Err(defect()))?;
     // Only edits cut an entry.
-    if draft.edits.is_empty() {
+    if draft.edits.is_empty() && draft.plan.summarized_unread().is_empty() {
         return Ok(draft);
     }
     blocking(pool, move || Ok(ladder::completed(draft))).await

@@ -1,6 +1,6 @@
 //! Maintenance behind a handoff and a navigation.
 
-use super::{at, document, edges::over, file_of, of};
+use super::{at, document, edges::over, file_of, of, relaying};
 use crate::{
     provider::{Asked, Format, Provider, Step},
     support::*,
@@ -78,4 +78,22 @@ fn a_branch_over_the_threshold_stays_as_it_is_until_the_conversation_goes_on_the
     assert!(!names(&daemon.events_since(from)).contains(&"compaction_start"));
     assert_eq!(daemon.append(&session, &[user("Go on.")])["next"]["type"], "maintenance");
     daemon.until("compaction_end");
+}
+
+#[test]
+fn messages_before_an_answer_that_failed_wait_for_the_new_session_too() {
+    let provider = Provider::start(Format::Anthropic);
+    provider.otherwise(Step::answer(&document("by maintenance")));
+    let (mut daemon, session) = relaying(&provider);
+    let mut more =
+        vec![user("Write the printer."), assistant("Yes."), user("And the tests?"), failed("The line broke.")];
+    more.push(user(&text_of(2_500, "printer")));
+    let next = daemon.append(&session, &more)["next"].take();
+    assert_eq!(next["reason"], "threshold", "{next:#}");
+    let end = daemon.until("compaction_end")["params"]["event"].take();
+    let new = end["newSessionId"].as_str().unwrap_or_else(|| panic!("{end:#}")).to_owned();
+    let shown = daemon.context(&new)["messages"].clone();
+    assert_eq!(shown.as_array().map(Vec::len), Some(3), "{shown:#}");
+    assert!(shown[1].to_string().contains("And the tests?"), "{shown:#}");
+    assert!(!provider.asked()[0].text().contains("And the tests?"), "the message waits for the new session");
 }

@@ -29,19 +29,26 @@ const HANDOFF: &str = "A handoff keeps more: session/handoff with the next goal 
 /// Entries that a notice names, at most.
 const MOST_NAMED: usize = 20;
 
-/// The notice that a compaction cut entries before any model has read them.
+/// The notice that a compaction cut or summarized entries before any model has read them.
 pub(in crate::session::core) fn of_shortened(entries: &[Shortened]) -> Option<Warning> {
-    let named = entries.iter().take(MOST_NAMED);
-    let named: Vec<String> =
-        named.map(|it| format!("{} ({} of {} tokens are left)", it.entry, it.after, it.before)).collect();
+    let named = |it: &Shortened| match it.after {
+        0 => format!("{} (its {} tokens are summarized)", it.entry, it.before),
+        after => format!("{} ({after} of {} tokens are left)", it.entry, it.before),
+    };
+    let listed: Vec<String> = entries.iter().take(MOST_NAMED).map(named).collect();
     let more = match entries.len().saturating_sub(MOST_NAMED) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
+    let of = if entries.iter().any(|it| it.after == 0) {
+        "the beginnings and ends of the others"
+    } else {
+        "their beginnings and ends"
+    };
     let detail = format!(
-        "The window has no room for all of these entries, and no model has read them yet: {}{more}. The context has their \
-         beginnings and ends. The session keeps them whole: session/entry returns an entry by its id.",
-        named.join(", ")
+        "The window has no room for all of these entries, and no model has read them yet: {}{more}. The context has {of}. The \
+         session keeps them whole: session/entry returns an entry by its id.",
+        listed.join(", ")
     );
     let title = "Messages that no model has read were shortened";
     (!entries.is_empty()).then(|| Warning::new(NoticeCode::MessagesShortened, title, detail))

@@ -3,8 +3,12 @@
 
 use super::handing_off::messages_of;
 use crate::{
-    compaction::request::Cause,
-    conversation::{entry::Body, message::outline::Role, path::Path},
+    compaction::{plan, request::Cause},
+    conversation::{
+        entry::{Body, Entry},
+        message::outline::Role,
+        path::Path,
+    },
     ids::OperationId,
     protocol::{events::Reason, notices::Warning, types::Initiator},
     session::{
@@ -58,13 +62,17 @@ impl Core {
             || self.state.path().iter().any(|entry| carries(&entry.body))
     }
 
-    /// The path up to the last answer, where only messages of the user follow it: they wait for the new session. None in
-    /// the middle of a turn.
+    /// The path up to the last answer, where only messages of the user follow it that no model has read: they wait for the new
+    /// session. None in the middle of a turn.
     fn settled_part(&self) -> Option<Path> {
         let path = self.state.path();
-        let last = path.iter().rposition(|entry| entry.in_context() && !entry.is_from(Role::User))?;
-        let settled = !path.batch().is_open() && path[last].is_from(Role::Assistant);
-        let covered = path.up_to(&path[last].id).filter(|_| settled)?;
+        let unread = plan::unread(path);
+        let answer = &path[(path.len() - unread.len()).checked_sub(1)?].id;
+        // An answer among them failed, or is in no context.
+        let waits = |entry: &Entry| !entry.in_context() || entry.is_from(Role::User) || entry.is_from(Role::Assistant);
+        let goes_along = |entry: &Arc<Entry>| waits(entry) && !entry.rewrites();
+        let settled = !path.batch().is_open() && unread.iter().all(goes_along);
+        let covered = path.up_to(answer).filter(|_| settled)?;
         (messages_of(&covered) >= 2).then_some(covered)
     }
 

@@ -518,7 +518,14 @@ fn it_waits_on_behind_an_automatic_compaction_also_after_a_restart() {
     let mut held = session();
     let id = id_of(&ask(&mut held, 1, json!({})), 1);
     let first = held.core.state().path().last().expect("its entry").id.clone();
-    append(&mut held, 5, &json!({"role": "user", "content": "Wait. ".repeat(300), "timestamp": 1}));
+    let call = json!([{"type": "toolCall", "id": "c", "name": "bash", "arguments": {}}]);
+    for (number, message) in [
+        (5, json!({"role": "user", "content": "Wait. ".repeat(300), "timestamp": 1})),
+        (6, assistant(call, "toolUse")),
+        (7, json!({"role": "toolResult", "toolCallId": "c", "content": "x", "timestamp": 1})),
+    ] {
+        append(&mut held, number, &message);
+    }
     let model = json!({"provider": "p", "id": "m", "contextWindow": 16_000});
     let settings = json!({"tokens": {"estimator": "chars"}, "defaultModel": "p/m", "models": [model],
         "compaction": {"thresholdTokens": 2_000, "keepRecentTokens": 200}});

@@ -1,0 +1,119 @@
+//! Messages that no model has read: they stay, and lose their middles where they do not fit.
+
+use super::*;
+use crate::compaction::draft::Shortened;
+use proptest::{collection::vec, prelude::*};
+
+/// A conversation, and then these messages.
+fn waiting(messages: Vec<Value>) -> Vec<Value> {
+    [vec![user(500), answer(500)], messages].concat()
+}
+
+/// The completed draft of a compaction that is due.
+fn due(lines: &[Value], threshold: u64) -> Draft {
+    due_with(lines, demand(threshold))
+}
+
+fn due_with(lines: &[Value], demand: Demand) -> Draft {
+    let demand = Demand { explicit: false, keep: 1, ..demand };
+    let plan = plan::plan(path(lines), demand, Arc::default()).expect("a plan");
+    completed(climbed(plan, &NO_PRUNING))
+}
+
+/// The characters of entries that are cut.
+fn sizes(draft: &Draft, entries: &[&str]) -> Vec<usize> {
+    entries.iter().map(|entry| left(draft, entry).chars().count()).collect()
+}
+
+fn named(draft: &Draft) -> Vec<&str> {
+    draft.shortened.iter().map(|it| it.entry.as_str()).collect()
+}
+
+#[test]
+fn messages_in_a_row_share_the_room_and_small_ones_stay_whole() {
+    let failed = message(json!({"role": "assistant", "content": [], "stopReason": "aborted"}));
+    for between in [user(50), failed] {
+        let draft = due(&waiting(vec![user(50_000), between, user(30_000), user(20)]), 20_000);
+        assert_eq!((first_kept(&draft), named(&draft), targets(&draft).len()), (Some("e2"), vec!["e2", "e4"], 2));
+        let sizes = sizes(&draft, &["e2", "e4"]);
+        assert!(sizes[0].abs_diff(sizes[1]) < 20 && sizes[0] > 28_000, "{sizes:?}");
+        // Messages that fill the window are cut as little as 90 % of the threshold allow.
+        assert!((17_800..=18_000).contains(&draft.tokens_after), "{}", draft.tokens_after);
+        let before: Vec<u64> = draft.shortened.iter().map(|it| it.before).collect();
+        assert_eq!(before, [50_000, 30_000]);
+    }
+}
+
+#[test]
+fn a_large_message_of_another_role_between_them_loses_its_middle_too() {
+    let developer = message(json!({"role": "developer", "content": words(60_000)}));
+    let custom = json!({"type": "custom_message", "customType": "x", "content": words(60_000), "display": true});
+    let command = message(json!({"role": "bashExecution", "command": "cat", "output": words(60_000)}));
+    for other in [developer, custom, command] {
+        let draft = due(&waiting(vec![user(40_000), other.clone(), user(20)]), 20_000);
+        assert_eq!((first_kept(&draft), named(&draft)), (Some("e2"), vec!["e2", "e3"]), "{}", draft.tokens_after);
+        let [Shortened { before: 40_000, .. }, Shortened { before, .. }] = draft.shortened[..] else {
+            panic!("{:?}", draft.shortened)
+        };
+        assert!((60_000..60_010).contains(&before), "{before}");
+        let sizes = sizes(&draft, &["e2", "e3"]);
+        assert!(sizes[0].abs_diff(sizes[1]) < 20 && sizes[0] > 28_000, "{sizes:?}");
+        assert_eq!(left(&draft, "e3").matches("left out").count(), 1);
+    }
+}
+
+#[test]
+fn a_hundred_tiny_messages_stay_whole() {
+    let draft = due(&waiting((0..100).map(|_| user(20)).collect()), 4_000);
+    assert_eq!((first_kept(&draft), targets(&draft).len(), draft.shortened.len()), (Some("e2"), 0, 0));
+    let mut messages: Vec<Value> = (0..100).map(|_| user(20)).collect();
+    messages.insert(50, user(30_000));
+    let draft = due(&waiting(messages), 4_000);
+    assert_eq!((first_kept(&draft), named(&draft)), (Some("e2"), vec!["e52"]));
+}
+
+#[test]
+fn where_not_even_their_ends_fit_the_oldest_are_summarized_and_named() {
+    let draft = due(&waiting((0..100).map(|_| user(200)).collect()), 4_000);
+    let kept = draft.plan.kept().len();
+    assert!((10..=50).contains(&kept), "{kept} are kept");
+    assert!(draft.tokens_after <= 4_000, "{}", draft.tokens_after);
+    assert_eq!(draft.shortened.len(), 100, "each one is named");
+    let (gone, cut): (Vec<_>, Vec<_>) = draft.shortened.iter().partition(|it| it.after == 0);
+    assert_eq!((gone.len(), cut.len()), (100 - kept, kept));
+    assert!(draft.shortened.iter().all(|it| it.before == 200));
+    assert_eq!(draft.shortened[0].entry.as_str(), "e2");
+    let alone = due(&waiting(vec![user(50_000)]), 1_000);
+    assert_eq!((first_kept(&alone), named(&alone)), (Some("e2"), vec!["e2"]), "the newest one stays");
+}
+
+#[test]
+fn a_context_below_the_window_has_no_message_summarized_that_no_model_has_read() {
+    let demand = Demand { explicit: false, keep: 1, tokens_before: 4_900, ..demand(4_000) };
+    let lines = waiting((0..25).map(|_| user(195)).collect());
+    let plan = plan::plan(path(&lines), demand, Arc::default()).expect("a plan");
+    let draft = climb(plan, NO_RULES, &|_, _| summary("A summary."));
+    let first = draft.as_ref().map(|draft| first_kept(draft).map(str::to_owned));
+    assert!(matches!(first.as_ref().map(Option::as_deref), Ok(Some("e2")) | Err(NoDraft::WouldNotShrink)), "{first:?}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn they_stay_fit_and_share_fairly(sizes in vec(prop_oneof![1_usize..60, 60_usize..20_000], 1..8), threshold in 4_000_u64..30_000) {
+        let messages: Vec<Value> = sizes.iter().map(|size| user(*size)).collect();
+        let draft = due(&waiting(messages), threshold);
+        prop_assert_eq!(first_kept(&draft), Some("e2"));
+        prop_assert!(draft.tokens_after <= threshold, "{} of {}", draft.tokens_after, threshold);
+        let id = |at: usize| format!("e{}", at + 2);
+        let cut: Vec<usize> = (0..sizes.len()).filter(|at| targets(&draft).contains(&id(*at).as_str())).collect();
+        let named: Vec<String> = named(&draft).into_iter().map(str::to_owned).collect();
+        prop_assert_eq!(named, cut.iter().map(|at| id(*at)).collect::<Vec<_>>());
+        let chars: Vec<usize> = cut.iter().map(|at| left(&draft, &id(*at)).chars().count()).collect();
+        let (least, most) = (chars.iter().min().copied().unwrap_or_default(), chars.iter().max().copied().unwrap_or_default());
+        prop_assert!(most - least < 20, "{:?}", chars);
+        let whole = (0..sizes.len()).filter(|at| !cut.contains(at)).map(|at| sizes[at] * 4).max().unwrap_or_default();
+        prop_assert!(cut.is_empty() || whole <= most, "a whole message of {} characters beside {:?}", whole, chars);
+    }
+}
