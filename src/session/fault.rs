@@ -157,6 +157,8 @@ pub enum Fault {
     LeafMisnamed,
     /// The summary of a branch stands on that branch.
     SummaryOnBranch,
+    /// Maintenance plans as if a request had named the size of the tail.
+    TailNamed,
     /// A navigation leaves out our own lines behind its target.
     StateForgotten,
     /// An answer that was delivered leaves the context.

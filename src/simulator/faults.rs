@@ -92,6 +92,7 @@ const FAULTS: &[(Fault, Rule, u64)] = &[
     (Fault::LeafMisnamed, Rule::LeafIsNamed, 7),
     (Fault::SummaryOnBranch, Rule::SummaryAtTarget, 13),
     (Fault::StateForgotten, Rule::ThereAndBack, 180),
+    (Fault::TailNamed, Rule::UnreadStays, 0),
 ];
 
 /// Faults of trust, in sessions in which someone lies.

@@ -3,6 +3,7 @@
 mod completed;
 mod left;
 mod moves;
+mod unread;
 
 use super::{
     Rule, Verdict, Violation,
@@ -671,12 +672,15 @@ impl Operations {
             }
             return open.ends_branch(outcome, written.is_some()).map(|()| ended);
         }
-        let Event::CompactionEnd { result, usage, new_session_id, .. } = event else { return Ok(ended) };
+        let Event::CompactionEnd { reason, result, usage, new_session_id, .. } = event else { return Ok(ended) };
         match (outcome, result) {
             (Outcome::Completed, Some(result)) if new_session_id.is_some() => {
                 self.founded.completed(&open.id, result, new_session_id.as_ref())?;
             }
-            (Outcome::Completed, Some(result)) => self.completed(&open, result, usage, file)?,
+            (Outcome::Completed, Some(result)) => {
+                self.completed(&open, result, usage, file)?;
+                unread::stays(&open, *reason, result, file)?;
+            }
             (Outcome::Completed, None) => return broken(Rule::EndFollowsEntry, format!("{:?} has no result", open.id)),
             (Outcome::Cancelled, _) if written.is_some() => {
                 return broken(Rule::CancelledWritesNothing, format!("{:?} has written {:?}", open.id, open.given));

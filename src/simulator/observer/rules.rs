@@ -110,6 +110,8 @@ pub enum Rule {
     UsageSurvives,
     /// Every message is kept or covered, and the newest message of the user is in the context.
     NoMessageLost,
+    /// A message of the user that no model has read is summarized by no compaction that maintenance starts, while it fits.
+    UnreadStays,
     /// A removed answer is in no later context.
     RemovedStaysOut,
     /// A recovery starts behind the edit that removes its answer.

@@ -150,7 +150,7 @@ impl Core {
             settings: self.state.settings().clone(),
             learned: self.state.learned.clone(),
             instructions: self.state.instructions().clone(),
-            keep_recent_tokens,
+            keep_recent_tokens: if planted(Fault::TailNamed) { Some(1) } else { keep_recent_tokens },
             initiator,
             cause,
             insists: false,

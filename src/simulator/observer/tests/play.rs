@@ -34,6 +34,8 @@ pub struct Play {
     pub log: Box<dyn Log>,
     pub stamps: Stamps,
     pub leaf: Option<EntryId>,
+    /// The first entry that a compaction keeps: the newest message of the user.
+    pub kept: Option<EntryId>,
     pub requests: TicketNumber,
 }
 
@@ -133,7 +135,15 @@ impl Play {
         let mut observer = Observer::default();
         observer.opens(&disk, Access::Write).expect("an empty session");
         let log = disk.open().expect("it opens").log;
-        Self { observer, disk, log, stamps: Stamps::seeded(1, Timestamp::UNIX_EPOCH), leaf: None, requests: 0 }
+        Self {
+            observer,
+            disk,
+            log,
+            stamps: Stamps::seeded(1, Timestamp::UNIX_EPOCH),
+            leaf: None,
+            kept: None,
+            requests: 0,
+        }
     }
 
     pub fn send(&mut self, method: &'static str, params: Value) -> TicketNumber {
@@ -160,7 +170,8 @@ impl Play {
     }
 
     pub fn compaction(&mut self) -> Arc<Entry> {
-        let fields = [("summary", json!("short")), ("firstKeptEntryId", Value::Null), ("tokensBefore", json!(500))];
+        let fields =
+            [("summary", json!("short")), ("firstKeptEntryId", json!(self.kept)), ("tokensBefore", json!(500))];
         self.entry("compaction", &fields)
     }
 
@@ -215,6 +226,7 @@ impl Play {
     pub fn append(&mut self, text: &str) -> Result<Arc<Entry>, Violation> {
         let request = self.send("session/append", json!({"messages": [{"role": "user", "content": text}]}));
         let entry = self.says(text);
+        self.kept = Some(entry.id.clone());
         self.write(std::slice::from_ref(&entry))?;
         self.answer(request, &appended(&entry))?;
         self.announce(&entry, None)?;

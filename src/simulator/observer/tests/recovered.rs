@@ -197,6 +197,13 @@ fn a_recovery_without_a_fault_passes() -> Result<(), Violation> {
 
 /// A fault for each rule.
 const FAULTS: &[(Rule, &str, Fault)] = &[
+    (Rule::UnreadStays, "the older of two messages in a row is summarized", |play| {
+        play.append("one")?;
+        play.append("two")?;
+        play.fails_and_recovers("a", RecoveryAction::Compact)?;
+        play.compacts_inside("a")?;
+        play.compacted_inside("a", 100)
+    }),
     (Rule::RecoveryFollowsEdit, "a recovery starts before its edit is announced", |play| {
         let answer = play.fails("a", TOO_LONG)?;
         let edit = play.entry("context_edit", &[("targetId", json!(answer.id)), ("replacement", Value::Null)]);
