@@ -94,6 +94,18 @@ fn assert_lines(text: &str, whole: &str) {
     assert!(matches!(notes[..], [note] if note.contains("has all of it")), "{notes:?}");
 }
 
+/// Asserts that the notes of the cut texts name the sizes that the notice names.
+fn assert_sizes(notice: &str, texts: &[String]) {
+    let sizes = |text: &str, before: &str, after: &str| -> Vec<String> {
+        let parts = text.split(before).skip(1).filter_map(|rest| rest.split_once(after));
+        parts.map(|(size, _)| size.to_owned()).collect()
+    };
+    let noted: Vec<String> = texts.iter().flat_map(|text| sizes(text, "of these ", " tokens was left out")).collect();
+    let named: Vec<String> = sizes(notice, " of ", " tokens are left");
+    assert!(!noted.is_empty());
+    assert_eq!(noted, named, "{notice}");
+}
+
 #[test]
 fn a_result_larger_than_the_window_fills_its_target_and_a_notice_names_it() {
     let mut daemon = daemon();
@@ -108,6 +120,7 @@ fn a_result_larger_than_the_window_fills_its_target_and_a_notice_names_it() {
     let [notice] = &notices(&daemon, 0)[..] else { panic!("one notice") };
     let entry = answer["entryIds"].as_array().expect("ids").last().expect("one").as_str().expect("an id").to_owned();
     assert!(notice.contains(&entry) && notice.contains("session/entry"), "{notice}");
+    assert_sizes(notice, &texts);
     let stored = daemon.ok("session/entry", json!({"sessionId": session, "entryId": entry}));
     assert!(stored.to_string().contains(&json!(whole).to_string()), "the session has all of it");
     // A recovery needs less, and cuts the whole text again.
@@ -197,6 +210,7 @@ fn messages_of_the_user_in_a_row_share_the_window_at_the_threshold_and_in_a_reco
     daemon.until("settled");
     let [notice] = &notices(&daemon, 0)[..] else { panic!("one notice") };
     assert_eq!(notice.matches("tokens are left").count(), 2, "{notice}");
+    assert_sizes(notice, &texts);
     let ids = answer["entryIds"].as_array().expect("ids").iter().rev();
     let ids: Vec<&str> = ids.map(|id| id.as_str().expect("an id")).collect();
     assert!(notice.contains(ids[0]) && notice.contains(ids[3]), "{notice}");

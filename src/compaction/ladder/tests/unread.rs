@@ -88,6 +88,28 @@ fn where_not_even_their_ends_fit_the_oldest_are_summarized_and_named() {
 }
 
 #[test]
+fn the_note_of_a_cut_names_the_size_that_the_notice_names() {
+    let image = |tokens: usize| {
+        let mut message = shown(40);
+        message["message"]["content"][0]["text"] = words(tokens).into();
+        message
+    };
+    let lines = waiting(vec![image(50_000), edit("e2", &words(40_000)), user(30_000), image(20_000)]);
+    let scale = Scale::new(Estimator::Chars, 1.35);
+    let draft = due_with(&lines, Demand { scale, ..demand(20_000) });
+    assert_eq!(named(&draft), ["e2", "e4", "e5"]);
+    for Shortened { entry, before, .. } in &draft.shortened {
+        let text = left(&draft, entry.as_str());
+        assert!(
+            text.contains(&format!("of these {before} tokens")),
+            "{before} in {}",
+            text.split('\u{2026}').nth(1).expect("a note")
+        );
+    }
+    assert_eq!(draft.shortened[1].before, 30_000 * 135 / 100);
+}
+
+#[test]
 fn a_context_below_the_window_has_no_message_summarized_that_no_model_has_read() {
     let demand = Demand { explicit: false, keep: 1, tokens_before: 4_900, ..demand(4_000) };
     let lines = waiting((0..25).map(|_| user(195)).collect());
