@@ -3,7 +3,6 @@
 mod completed;
 mod left;
 mod moves;
-mod unread;
 
 use super::{
     Rule, Verdict, Violation,
@@ -677,10 +676,7 @@ impl Operations {
             (Outcome::Completed, Some(result)) if new_session_id.is_some() => {
                 self.founded.completed(&open.id, result, new_session_id.as_ref())?;
             }
-            (Outcome::Completed, Some(result)) => {
-                self.completed(&open, result, usage, file)?;
-                unread::stays(&open, *reason, result, file)?;
-            }
+            (Outcome::Completed, Some(result)) => self.completed(&open, *reason, result, usage, file)?,
             (Outcome::Completed, None) => return broken(Rule::EndFollowsEntry, format!("{:?} has no result", open.id)),
             (Outcome::Cancelled, _) if written.is_some() => {
                 return broken(Rule::CancelledWritesNothing, format!("{:?} has written {:?}", open.id, open.given));

@@ -1,10 +1,15 @@
 //! A compaction that completed: its entry, its usage, and the entries that came since its plan.
 
+mod unread;
+
 use super::{Open, Operations};
 use crate::{
     conversation::entry::{Body, Entry},
     ids::OperationId,
-    protocol::types::{CompactionResult, Usage},
+    protocol::{
+        events::Reason,
+        types::{CompactionResult, Usage},
+    },
     simulator::observer::{Rule, Verdict, broken, file::File, require},
 };
 
@@ -17,7 +22,15 @@ impl Operations {
     }
 
     /// Whether a compaction that completed agrees with its entry.
-    pub(super) fn completed(&self, open: &Open, result: &CompactionResult, usage: &Usage, file: &File) -> Verdict {
+    pub(super) fn completed(
+        &self,
+        open: &Open,
+        reason: Reason,
+        result: &CompactionResult,
+        usage: &Usage,
+        file: &File,
+    ) -> Verdict {
+        unread::stays(open, reason, result, file)?;
         let id = &open.id;
         let announced = open.announced.iter().copied();
         let Some(place) = announced.rev().find(|at| file.entry(*at).is_some_and(|it| it.id == result.entry_id)) else {

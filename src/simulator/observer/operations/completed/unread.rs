@@ -1,6 +1,6 @@
 //! Messages of the user that no model has read: a compaction that maintenance starts summarizes none of them while they fit.
 
-use super::Open;
+use super::super::Open;
 use crate::{
     conversation::{
         entry::{Body, Entry},
