@@ -94,7 +94,7 @@ pub(super) fn stated_status(text: &str) -> Option<u16> {
 }
 
 /// An error's text as the patterns expect it: one line, without the escapes of JSON in JSON and of HTML, with straight
-/// apostrophes.
+/// apostrophes, and with the usual digits and brackets in the place of full-width ones.
 fn plain(text: &str) -> String {
     let mut plain = String::new();
     for mut rest in said(text) {
@@ -106,12 +106,22 @@ fn plain(text: &str) -> String {
                 '\\' => {}
                 char if char.is_whitespace() && plain.ends_with(' ') => {}
                 char if char.is_whitespace() => plain.push(' '),
+                // Between two numbers it ends the first one. A usual comma separates thousands.
+                '，' => plain.push('，'),
+                '\u{ff01}'..='\u{ff5e}' => plain.push(usual(char)),
                 char => plain.push(char),
             }
         }
         plain.push(' ');
     }
     plain.trim().to_owned()
+}
+
+/// The ASCII character of a full-width one.
+fn usual(full_width: char) -> char {
+    /// Distance between both in Unicode.
+    const DISTANCE: u32 = '！' as u32 - '!' as u32;
+    (full_width as u32).checked_sub(DISTANCE).and_then(char::from_u32).unwrap_or(full_width)
 }
 
 /// A backslash that begins none of these is dropped, so escapes of escapes come out the same.

@@ -83,6 +83,30 @@ fn a_session_far_below_its_window_is_not_compacted_for_the_room_of_an_answer() {
 }
 
 #[test]
+fn the_words_of_gateways_for_input_and_answer_are_understood() {
+    let text = |input: u64, output: u64| {
+        [
+            format!(
+                "max_completion_tokens is too large: {output}. This model's maximum context length is {WINDOW} tokens, and your \
+                 messages resulted in {input} tokens"
+            ),
+            format!("max_tokens ({output}) + input tokens ({input}) exceeds context window ({WINDOW})"),
+        ]
+    };
+    for (input, expected) in
+        [(INPUT, json!({"type": "retry", "maxOutputTokens": MOST})), (WINDOW + 1, json!({"type": "maintenance"}))]
+    {
+        for refusal in text(input, WINDOW) {
+            let mut daemon = Daemon::start();
+            let session = session(&mut daemon, WINDOW);
+            let next = daemon.append(&session, &[failed(&refusal)])["next"].clone();
+            assert_eq!(next["type"], expected["type"], "{refusal}: {next}");
+            assert_eq!(next["maxOutputTokens"], expected["maxOutputTokens"], "{refusal}");
+        }
+    }
+}
+
+#[test]
 fn a_second_refusal_of_the_same_context_is_recovered_from_as_an_overflow() {
     let mut daemon = Daemon::start();
     let session = session(&mut daemon, WINDOW);

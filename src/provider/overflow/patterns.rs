@@ -65,6 +65,22 @@ pub(super) const POSITIVES: &[(&str, &str)] = &[
     ("Anthropic, also on Bedrock and Vertex", r"prompt is too long: <requested> tokens > <limit> maximum"),
     ("Anthropic", r"input length and \W?max_tokens\W? exceed context limit: <input> \+ <answer> > <limit>"),
     (
+        "vLLM, and servers that add OpenAI's words",
+        r"is too large: <answer>\W+this model's maximum context length is <limit> tokens\W+(?:however\W+|and |but )*your (?:request has|messages resulted in|prompt contains) (?:at least |about |over )?<input> (?:input )?tokens",
+    ),
+    (
+        "the same in another order",
+        r"maximum context length is <limit> tokens\W+(?:however\W+|and |but )*your messages resulted in <input> tokens[^.]{0,20}max_(?:completion_)?tokens\W{1,3}is too large: <answer>",
+    ),
+    (
+        "gateways that add the answer to the input",
+        r"max_(?:completion_|output_|new_)?tokens\W{1,3}<answer>\W{1,4}(?:and |plus )?(?:input|prompt)(?:[ _](?:tokens|length))?\W{1,3}<input>\W{1,2}exceeds? (?:the )?(?:model's )?(?:max(?:imum)? )?context (?:window|length|size|limit)(?: of)?\W{1,3}<limit>",
+    ),
+    (
+        "clients of OpenRouter that add the input to the answer",
+        r"(?:input|prompt)(?:[ _](?:tokens|length))?\W{1,3}<input>\W{1,4}(?:and |plus )?max_(?:completion_|output_|new_)?tokens\W{1,3}<answer>\W{1,2}exceeds? (?:the )?(?:model's )?(?:max(?:imum)? )?context (?:window|length|size|limit)(?: of)?\W{1,3}<limit>",
+    ),
+    (
         "OpenAI, Azure, DeepSeek, OpenRouter, vLLM",
         r"maximum context length is <limit> tokens\W+however,? (?:you requested|your messages resulted in)(?: about| over)? <requested> tokens(?: <parts>)?",
     ),
@@ -73,10 +89,6 @@ pub(super) const POSITIVES: &[(&str, &str)] = &[
         r"maximum context length is <limit> tokens\W+however,? you requested <answer> output tokens and your prompt contains (?:at least )?<input> input tokens",
     ),
     ("vLLM", r"maximum context length is <limit> tokens\W+however,? your request has <requested> input tokens"),
-    (
-        "vLLM",
-        r"is too large: <answer>\W+this model's maximum context length is <limit> tokens and your request has <input> input tokens",
-    ),
     (
         "vLLM, NVIDIA NIM",
         r"passed <input> input tokens and requested <answer> output tokens\W.{0,40}context length is only <limit> tokens",
@@ -145,7 +157,29 @@ pub(super) const POSITIVES: &[(&str, &str)] = &[
     ("TensorRT-LLM on Triton", r"prompt length \(<requested>\) exceeds maximum sequence length \(<limit>\)"),
     ("watsonx", r"number of input tokens <requested> cannot exceed the total tokens limit <limit>"),
     ("vLLM, where the input alone leaves less than nothing", r"max_tokens must be at least 1, got -[0-9]"),
-    ("gateways in Chinese", r"超[过出](?:了|该|当前)?模型的?最大(?:上下文|输入)"),
+    ("Replicate", r"input is too long\W+max input length is <limit> tokens\W+but you supplied <requested> tokens"),
+    (
+        "MLC",
+        r"prompt (?:length )?\(<requested>(?: tokens)?\) exceeds (?:the )?context (?:window|length|size) \(<limit>",
+    ),
+    ("local servers", r"exceeds (?:the )?context (?:window|length|size) \(<requested>(?: tokens)? >=? <limit>"),
+    (
+        "gateways in Chinese: the limit, then the size",
+        r"模型[^。]{0,40}?最大(?:上下文|输入)[^0-9。]{0,12}<limit>[^0-9。]{1,30}<requested>[^。]{0,20}超[过出]",
+    ),
+    (
+        "gateways in Chinese: the actual size, then the limit",
+        r"<chinese>[^0-9。]{0,8}(?:实际|当前|本次)[^0-9。]{0,8}<requested>(?:[^0-9。]{1,16}(?:最大|上限|限制)[^0-9。]{0,8}<limit>)?",
+    ),
+    (
+        "gateways in Chinese: the size exceeds the limit",
+        r"<requested>(?: ?个)? ?(?:tokens?)? ?已?<chinese>(?:[ :(，]|为|是)*<limit>",
+    ),
+    // A limit in characters (字) is no window.
+    (
+        "gateways in Chinese",
+        r"<chinese>(?:(?:[ :(，]|为|是|最大|最多|上限)*<limit> ?(?:个 ?)?(?:token|[^字个0-9a-z ]|$)(?:[^0-9。]{0,12}(?:实际|当前|本次|请求|输入)[^0-9。]{0,10}<requested>)?)?",
+    ),
     ("Anyscale", r"received <requested> tokens, but the maximum input length is <limit> tokens"),
     ("DS4", r"prompt tokens \(<requested>\) exceeds context size \(<limit>\)"),
     (
@@ -205,12 +239,17 @@ pub(super) static POSITIVE: LazyLock<Vec<Regex>> =
 pub(super) static PAYLOAD: LazyLock<Vec<Regex>> =
     LazyLock::new(|| compiled(PAYLOADS.iter().map(|(_, pattern)| *pattern)));
 
-/// `1048576`, `1,048,576`, `131k`, `1.5M`; not `5MB`.
-pub(super) const NUMBER: &str = r"(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+(?:\.[0-9]+)?[km]?)\b";
+/// `1048576`, `1,048,576`, `131k`, `1.5M`, `12.8万` (ten thousand); not `5MB`. A sign of another script may follow.
+pub(super) const NUMBER: &str = r"(?:[0-9]{1,3}(?:,[0-9]{3})+(?-u:\b)|[0-9]+(?:\.[0-9]+)?(?:万|[km]?(?-u:\b)))";
+
+/// "exceeds the model's maximum length" in Chinese: of its context, its input, or of all tokens. Not of its output.
+const CHINESE: &str = "超[过出][^。，,]{0,8}模型[^。，,]{0,40}?最大(?:上下文|输入|长度|token)(?:上下文|输入|长度|窗口|数量|数|tokens?| )*(?:限制|上限)?";
+
 fn compiled<'a>(patterns: impl IntoIterator<Item = &'a str>) -> Vec<Regex> {
     let number = |pattern: String, name: &str| pattern.replace(&format!("<{name}>"), &format!("(?<{name}>{NUMBER})"));
     let compile = |pattern: &str| {
-        let pattern = ["limit", "requested", "input", "answer"].into_iter().fold(format!("(?i){pattern}"), number);
+        let pattern = format!("(?i){}", pattern.replace("<chinese>", CHINESE));
+        let pattern = ["limit", "requested", "input", "answer"].into_iter().fold(pattern, number);
         let pattern = pattern.replace("<parts>", r"\((?<parts>[^()]{1,200})\)");
         Regex::new(&pattern).expect("the patterns are fixed and tested")
     };

@@ -78,11 +78,9 @@ fn parts_of(parts: &str) -> (Option<u64>, Option<u64>) {
 
 fn number(numbers: &Captures<'_>, name: &str) -> Option<u64> {
     let text = numbers.name(name)?.as_str().replace(',', "").to_ascii_lowercase();
-    let (digits, unit) = match text.split_at(text.len() - 1) {
-        (digits, "k") => (digits, 1_000.0),
-        (digits, "m") => (digits, 1_000_000.0),
-        _ => (text.as_str(), 1.0),
-    };
+    let units = [('k', 1_000.0), ('m', 1_000_000.0), ('万', 10_000.0)];
+    let (digits, unit) =
+        units.iter().find_map(|(name, unit)| Some((text.strip_suffix(*name)?, *unit))).unwrap_or((&text, 1.0));
     let value: f64 = digits.parse().ok()?;
     Some((value * unit).round() as u64)
 }
