@@ -1,13 +1,15 @@
 //! Windows as providers taught them: by limits in their refusals, and by prompts that were cut without an error. A value:
 //! each session has a copy, and `windows.rs` has the one that all sessions learn into.
 
+pub(super) mod accepted;
 pub mod kept;
 mod row;
 
-pub use row::{Address, LearnedWindow, Server, WindowOrigin};
+pub use row::{Accepted, Address, LearnedWindow, Server, WindowOrigin};
 
 use super::ModelRef;
 use crate::{ids::SessionId, settings::Settings};
+use accepted::AcceptedSizes;
 use row::Recorded;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc};
@@ -21,12 +23,14 @@ const CONFIRMED: u32 = 2;
 pub struct Learned {
     /// By the name of the model: those of each of its servers, the newest last. Servers behind one address may differ.
     rows: Arc<BTreeMap<String, Vec<LearnedWindow>>>,
+    /// The largest requests that servers took, in all sessions.
+    accepted: AcceptedSizes,
     /// How often a person had the windows of a model forgotten, in this process.
     forgotten: Arc<BTreeMap<String, u64>>,
     /// The session of this copy.
     session: Option<SessionId>,
-    /// The size that a model refused without a limit, or the prompt that it cut without an error. A session knows it for
-    /// itself.
+    /// The size that a model refused without a limit, the prompt that it cut without an error, or a limit that it stated
+    /// although it took more in another session. A session knows it for itself.
     seen: Option<(ModelRef, u64)>,
 }
 
@@ -47,7 +51,7 @@ pub enum Change {
 pub struct Taught {
     /// The window that the provider states.
     pub stated: Option<Stated>,
-    /// The window that a refusal without a limit or a cut prompt shows, in tokens. It counts over no setting.
+    /// The window that a refusal without a limit, a cut prompt or a doubtful limit shows, in tokens. It counts over no setting.
     pub seen: Option<u64>,
 }
 
@@ -125,6 +129,30 @@ impl Learned {
         self.rows.get(&model.to_string()).map_or(&[], Vec::as_slice)
     }
 
+    /// The largest request that a server took, in tokens, in this session or another one.
+    #[must_use]
+    pub fn accepted(&self, server: &Server) -> Option<u64> {
+        self.accepted.largest(&server.model, &server.address)
+    }
+
+    /// The largest requests that servers took.
+    #[must_use]
+    pub(super) fn all_accepted(&self) -> &[Accepted] {
+        self.accepted.all()
+    }
+
+    /// Windows with the largest requests that servers took.
+    #[must_use]
+    pub(super) fn with_accepted(self, accepted: impl IntoIterator<Item = Accepted>) -> Self {
+        Self { accepted: accepted.into_iter().collect(), ..self }
+    }
+
+    /// Whether both have the same windows, whatever sizes were accepted.
+    #[must_use]
+    pub(super) fn has_windows_of(&self, other: &Self) -> bool {
+        self.rows == other.rows && self.forgotten == other.forgotten
+    }
+
     /// All windows, by the names of their models.
     pub fn all(&self) -> impl Iterator<Item = &LearnedWindow> {
         self.rows.values().flatten()
@@ -134,7 +162,10 @@ impl Learned {
     pub fn apply(&mut self, change: &Change) -> bool {
         match change {
             Change::Learned(row) => self.learn(row.clone()),
-            Change::Accepted(server, tokens) => self.disprove(server, *tokens),
+            Change::Accepted(server, tokens) => {
+                let is_larger = plausible(*tokens) && self.accepted.grow(server, *tokens);
+                self.disprove(server, *tokens) || is_larger
+            }
             Change::Forgotten(model) => self.forget(model),
         }
     }
@@ -148,11 +179,22 @@ impl Learned {
         self
     }
 
+    /// A window below a size that the server took is wrong, unless the server cuts its prompts to it now.
+    ///
     /// A window that is taught again is confirmed. Another one stands beside it: both may be true, for two servers behind one
     /// address. In one session the newest statement takes the place of the one before.
     fn learn(&mut self, row: LearnedWindow) -> bool {
         if !plausible(row.context_window) {
             return false;
+        }
+        match row.origin {
+            WindowOrigin::Saturation => self.accepted.bound(&row.model, &row.base_url, row.context_window),
+            WindowOrigin::Refusal => {
+                let largest = self.accepted.largest(&row.model, &row.base_url);
+                if largest.is_some_and(|largest| largest > row.context_window) {
+                    return false;
+                }
+            }
         }
         // A stated window counts for more than one that was seen.
         self.seen.take_if(|(of, _)| *of == row.model);
@@ -186,6 +228,7 @@ impl Learned {
     fn forget(&mut self, model: &ModelRef) -> bool {
         self.seen.take_if(|(of, _)| of == model);
         self.retain(model, |_| false);
+        self.accepted.forget(model);
         *Arc::make_mut(&mut self.forgotten).entry(model.to_string()).or_default() += 1;
         true
     }
@@ -200,7 +243,8 @@ impl Learned {
         }
     }
 
-    /// Learns the window of a model, for this session alone, from a size that it refused or a prompt that it cut.
+    /// Learns the window of a model, for this session alone, from a size that it refused, a prompt that it cut, or a limit
+    /// below a size that another session got through.
     pub fn see(&mut self, model: &ModelRef, window: u64) {
         if plausible(window) {
             self.seen = Some((model.clone(), window));
@@ -219,7 +263,7 @@ impl Learned {
     /// The windows of a file, with what this process knows beside it.
     #[must_use]
     pub(super) fn beside(self, process: &Self) -> Self {
-        Self { rows: self.rows, ..process.clone() }
+        Self { rows: self.rows, accepted: self.accepted, ..process.clone() }
     }
 }
 
@@ -245,15 +289,19 @@ impl FromIterator<LearnedWindow> for Learned {
 
 impl From<Learned> for Recorded {
     fn from(learned: Learned) -> Self {
-        Self::Rows { windows: learned.all().cloned().collect(), forgotten: (*learned.forgotten).clone() }
+        Self::Rows {
+            windows: learned.all().cloned().collect(),
+            forgotten: (*learned.forgotten).clone(),
+            accepted: learned.all_accepted().to_vec(),
+        }
     }
 }
 
 impl From<Recorded> for Learned {
     fn from(recorded: Recorded) -> Self {
         match recorded {
-            Recorded::Rows { windows, forgotten } => {
-                Self { forgotten: Arc::new(forgotten), ..windows.into_iter().collect() }
+            Recorded::Rows { windows, forgotten, accepted } => {
+                Self { forgotten: Arc::new(forgotten), ..windows.into_iter().collect() }.with_accepted(accepted)
             }
             Recorded::Tokens(tokens) => {
                 tokens.iter().filter_map(|(name, tokens)| LearnedWindow::before_2(name, *tokens)).collect()

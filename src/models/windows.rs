@@ -9,6 +9,7 @@ use super::{
     ModelRef,
     learned::{
         Change, Learned, LearnedWindow,
+        accepted::AcceptedSizes,
         kept::{self, Content},
     },
 };
@@ -53,8 +54,44 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Known {
     learned: Learned,
-    /// Changes that the file does not have.
+    /// Changes of windows that the file does not have.
     waiting: Vec<Change>,
+    /// Sizes that servers took since, and that changed no window. They are written with the next change.
+    grown: AcceptedSizes,
+}
+
+/// The part of the known windows that a change changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Changed {
+    /// No part.
+    Nothing,
+    /// The largest request of a server, and no window.
+    AcceptedSizes,
+    /// A window.
+    Windows,
+}
+
+impl Known {
+    /// Keeps a change for the file.
+    fn wait(&mut self, change: Change, changed: Changed) {
+        match &change {
+            Change::Accepted(server, tokens) if changed == Changed::AcceptedSizes => {
+                self.grown.grow(server, *tokens);
+                return;
+            }
+            Change::Accepted(..) => {}
+            Change::Learned(row) => self.grown.bound(&row.model, &row.base_url, row.context_window),
+            Change::Forgotten(model) => self.grown.forget(model),
+        }
+        self.waiting.push(change);
+        let too_many = self.waiting.len().saturating_sub(MOST_WAITING);
+        self.waiting.drain(..too_many);
+    }
+
+    /// The changes that the file does not have.
+    fn unwritten(&self) -> Vec<Change> {
+        self.waiting.iter().cloned().chain(self.grown.changes()).collect()
+    }
 }
 
 impl Windows {
@@ -75,7 +112,7 @@ impl Windows {
         if let Some(fault) = &fault {
             tracing::warn!("{}: {fault}", file.display());
         }
-        let known = Mutex::new(Known { learned, waiting: Vec::new() });
+        let known = Mutex::new(Known { learned, ..Known::default() });
         Self { shared: Arc::new(Shared { known, file: Some(file), fault, ..Shared::default() }) }
     }
 
@@ -101,9 +138,10 @@ impl Windows {
         self.shared.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes a change for all sessions. The file follows in the background.
+    /// Makes a change for all sessions. The file follows in the background. An accepted size alone is written with the next
+    /// change of a window: it grows with nearly each report.
     pub fn teach(&self, change: Change) {
-        if self.change(change) && self.shared.file.is_some() {
+        if self.change(change) == Changed::Windows && self.shared.file.is_some() {
             let windows = self.clone();
             tokio::task::spawn_blocking(move || {
                 if let Err(error) = windows.write() {
@@ -134,17 +172,20 @@ impl Windows {
         self.shared.file.as_deref()
     }
 
-    /// Makes a change in memory. False where it changes nothing.
-    fn change(&self, change: Change) -> bool {
+    /// Makes a change in memory.
+    fn change(&self, change: Change) -> Changed {
         let mut known = self.known();
-        let changed = known.learned.apply(&change);
-        if changed {
-            self.shared.version.fetch_add(1, Ordering::Release);
-            if self.shared.file.is_some() {
-                known.waiting.push(change);
-                let too_many = known.waiting.len().saturating_sub(MOST_WAITING);
-                known.waiting.drain(..too_many);
-            }
+        let before = known.learned.clone();
+        if !known.learned.apply(&change) {
+            return Changed::Nothing;
+        }
+        self.shared.version.fetch_add(1, Ordering::Release);
+        let changed = match known.learned.has_windows_of(&before) {
+            true => Changed::AcceptedSizes,
+            false => Changed::Windows,
+        };
+        if self.shared.file.is_some() {
+            known.wait(change, changed);
         }
         changed
     }
@@ -153,7 +194,10 @@ impl Windows {
     fn write(&self) -> io::Result<Learned> {
         let Some(file) = &self.shared.file else { return Ok(Learned::default()) };
         let _one = self.shared.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        let changes = self.known().waiting.clone();
+        let (changes, grown, all) = {
+            let known = self.known();
+            (known.waiting.clone(), known.grown.clone(), known.unwritten())
+        };
         if changes.is_empty() {
             return Ok(Learned::default());
         }
@@ -163,7 +207,7 @@ impl Windows {
         let _locked = lock(file)?;
         let before = KeptFile::read(file)?;
         before.set_aside(file)?;
-        let learned = before.learned.clone().with(&changes);
+        let learned = before.learned.clone().with(&all);
         if learned != before.learned || before.damaged.is_some() {
             let text = kept::text(&learned);
             if text.len() as u64 > LARGEST {
@@ -175,7 +219,8 @@ impl Windows {
         // Changes that came meanwhile are still to be written.
         let written = known.waiting.iter().zip(&changes).take_while(|(waiting, change)| waiting == change).count();
         known.waiting.drain(..written);
-        let now = learned.beside(&known.learned).with(&known.waiting);
+        known.grown.leave_out(&grown);
+        let now = learned.beside(&known.learned).with(&known.unwritten());
         if known.learned != now {
             // Another daemon learned, too.
             known.learned = now;
@@ -331,6 +376,49 @@ mod tests {
         assert_eq!(forgotten.iter().map(|row| row.context_window).collect::<Vec<_>>(), [4_096], "only the file has it");
         assert_eq!(one.forget(&model("p/later")).expect("it is written"), []);
         assert_eq!(Windows::read(folder.path()).learned().all().count(), 1);
+    }
+
+    fn accepted(name: &str, tokens: u64) -> Change {
+        Change::Accepted(Server { model: model(name), address: Address::Usual }, tokens)
+    }
+
+    #[test]
+    fn an_accepted_size_is_written_with_the_next_window_and_with_one_that_it_disproves() {
+        let (folder, file) = data(b"{}");
+        let windows = Windows::read(folder.path());
+        let version = windows.version();
+        for tokens in [9_000, 9_500, 9_100] {
+            windows.teach(accepted("p/m", tokens));
+        }
+        assert!(windows.version() > version, "sessions are to know");
+        assert_eq!(fs::read(&file).expect("a file"), b"{}");
+        windows.teach(refusal("p/m", 9_400));
+        assert_eq!(window(&windows, "p/m"), None);
+        assert_eq!(fs::read(&file).expect("a file"), b"{}", "nothing is learned");
+        learns(&windows, refusal("p/n", 8_192)).expect("it is written");
+        let again = Windows::read(folder.path());
+        again.teach(refusal("p/m", 9_499));
+        assert_eq!((window(&again, "p/m"), window(&again, "p/n")), (None, Some(8_192)));
+        learns(&again, accepted("p/n", 8_500)).expect("it is written");
+        let text = fs::read_to_string(&file).expect("a file");
+        let parsed: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!((&parsed["version"], &parsed["windows"]), (&2.into(), &serde_json::json!([])), "{text}");
+        assert_eq!(parsed["accepted"].as_array().map(Vec::len), Some(2), "{text}");
+    }
+
+    #[test]
+    fn the_accepted_sizes_of_two_daemons_are_those_of_the_file_that_was_read_last() {
+        let (folder, _) = data(b"{}");
+        let [one, other] = [(); 2].map(|()| Windows::read(folder.path()));
+        one.teach(accepted("p/m", 9_000));
+        learns(&one, refusal("p/n", 8_192)).expect("it is written");
+        learns(&other, refusal("p/o", 8_192)).expect("it is written");
+        other.teach(refusal("p/m", 8_192));
+        assert_eq!(window(&other, "p/m"), None, "read from the file");
+        other.forget(&model("p/m")).expect("it is written");
+        learns(&one, refusal("p/p", 8_192)).expect("it is written");
+        learns(&one, refusal("p/m", 8_192)).expect("it is written");
+        assert_eq!(window(&one, "p/m"), Some(8_192), "the other daemon had it forgotten");
     }
 
     #[test]

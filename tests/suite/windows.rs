@@ -64,6 +64,13 @@ fn rows(home: &Home, count: usize) -> Vec<Value> {
     }
 }
 
+/// The model of the sessions in `models/list`, null where it is not listed.
+fn listed(daemon: &mut Daemon, params: Value) -> Value {
+    let models = daemon.ok("models/list", params)["models"].clone();
+    let model = models.as_array().expect("models").iter().find(|it| it["id"] == "model").cloned();
+    model.unwrap_or_default()
+}
+
 /// Details of the notices about windows to a session.
 fn notices(daemon: &Daemon, session: &str) -> Vec<String> {
     let events = daemon.events.iter().filter(|frame| frame["params"]["sessionId"] == session);
@@ -125,16 +132,50 @@ fn a_larger_request_that_succeeds_takes_a_window_back_everywhere() {
 }
 
 #[test]
+fn a_limit_below_a_prompt_that_another_session_got_through_counts_only_where_it_was_stated() {
+    let mut daemon = Daemon::start();
+    let one = session(&mut daemon, None);
+    answered(&mut daemon, &one, 24_000, 30_000);
+    assert_eq!(of(&answered(&mut daemon, &one, 8_000, 40_000)), (128_000, "default".to_owned()));
+    assert!(!daemon.home.path("data/learned-windows.json").exists(), "no report is worth a write");
+    let other = session(&mut daemon, None);
+    assert_eq!(of(&refuse(&mut daemon, &other)), learned(32_768), "the session goes on from its refusal");
+    let third = session(&mut daemon, None);
+    assert_eq!(window(&mut daemon, &third), (128_000, "default".to_owned()), "the model took more");
+    assert_eq!(window(&mut daemon, &other), learned(32_768));
+    let named = session(&mut daemon, Some(200_000));
+    assert_eq!(of(&refuse(&mut daemon, &named)), set(200_000), "no window below an accepted size");
+    assert_eq!(notices(&daemon, &named), [""; 0]);
+    assert_eq!(listed(&mut daemon, json!({})), Value::Null);
+    daemon.ok("models/forget", json!({"model": "some/model"}));
+    assert_eq!(window(&mut daemon, &other), (128_000, "default".to_owned()));
+    assert_eq!(of(&refuse(&mut daemon, &other)), learned(32_768));
+    assert_eq!(window(&mut daemon, &third), learned(32_768), "the accepted size is forgotten, too");
+}
+
+#[test]
+fn an_accepted_size_is_written_with_the_windows_and_outlives_the_daemon() {
+    let mut daemon = Daemon::start();
+    let one = session(&mut daemon, None);
+    refuse(&mut daemon, &one);
+    rows(&daemon.home, 1);
+    answered(&mut daemon, &one, 24_000, 30_000);
+    answered(&mut daemon, &one, 8_000, 40_000);
+    rows(&daemon.home, 0);
+    let mut daemon = restarted(daemon);
+    let other = session(&mut daemon, None);
+    refuse(&mut daemon, &other);
+    let third = session(&mut daemon, None);
+    assert_eq!(window(&mut daemon, &third), (128_000, "default".to_owned()));
+    assert_eq!(rows(&daemon.home, 0), [Value::Null; 0]);
+}
+
+#[test]
 fn a_model_can_be_forgotten_and_is_listed_with_its_evidence_until_then() {
     let mut daemon = Daemon::start();
     let session = session(&mut daemon, Some(200_000));
     refuse(&mut daemon, &session);
     rows(&daemon.home, 1);
-    let listed = |daemon: &mut Daemon, params: Value| {
-        let models = daemon.ok("models/list", params)["models"].clone();
-        let model = models.as_array().expect("models").iter().find(|it| it["id"] == "model").cloned();
-        model.unwrap_or_default()
-    };
     for params in [json!({}), json!({"sessionId": session})] {
         let learned = listed(&mut daemon, params)["learned"].clone();
         let row = &learned[0];

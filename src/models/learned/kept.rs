@@ -1,7 +1,9 @@
 //! The text of the file of learned windows. Version 2 is a list of rows; before it the file was a map from names of models
-//! to tokens. Rows that cannot be read are left out, and the others hold.
+//! to tokens. Rows that cannot be read are left out, and the others hold. The sizes that servers accepted stand beside the
+//! windows: older programs that know version 2 ignore them, and leave them out where they write the file.
 
-use super::{Learned, LearnedWindow, plausible};
+use super::{Accepted, Address, Learned, LearnedWindow, plausible};
+use crate::ids::ModelRef;
 use serde_json::{Map, Value, json};
 
 /// The version that is written.
@@ -29,7 +31,13 @@ pub fn read(text: &[u8]) -> Content {
     match (version.map(Value::as_u64), windows) {
         (None, None) => of_rows(file.iter().map(|(name, tokens)| row_before_2(name, tokens))),
         (Some(Some(version)), _) if version > VERSION => Content::Newer,
-        (Some(Some(_)), Some(Value::Array(rows))) => of_rows(rows.iter().map(row)),
+        (Some(Some(_)), Some(Value::Array(rows))) => match of_rows(rows.iter().map(row)) {
+            Content::Read(learned, bad) => {
+                let sizes = file.get("accepted").and_then(Value::as_array).into_iter().flatten();
+                Content::Read(learned.with_accepted(sizes.filter_map(size)), bad)
+            }
+            other => other,
+        },
         _ => Content::Damaged,
     }
 }
@@ -49,30 +57,44 @@ fn row(value: &Value) -> Option<LearnedWindow> {
     usable(serde_json::from_value(value.clone()).ok()?)
 }
 
+/// A size that was accepted. One that cannot be read costs nothing: it is learned again.
+fn size(value: &Value) -> Option<Accepted> {
+    let size: Accepted = serde_json::from_value(value.clone()).ok()?;
+    (is_named(&size.model, &size.base_url) && plausible(size.tokens)).then_some(size)
+}
+
 fn row_before_2(name: &str, tokens: &Value) -> Option<LearnedWindow> {
     usable(LearnedWindow::before_2(name, tokens.as_u64()?)?)
 }
 
 fn usable(row: LearnedWindow) -> Option<LearnedWindow> {
-    let short = |text: &str| text.len() <= LONGEST_NAME;
-    let named = short(&row.model.to_string()) && row.base_url.url().is_none_or(short);
+    let named = is_named(&row.model, &row.base_url);
     (named && row.refusals > 0 && plausible(row.context_window)).then_some(row)
+}
+
+/// Whether these can be the names of a model and of a server.
+fn is_named(model: &ModelRef, address: &Address) -> bool {
+    let short = |text: &str| text.len() <= LONGEST_NAME;
+    short(&model.to_string()) && address.url().is_none_or(short)
 }
 
 /// The text of the file with these windows.
 #[must_use]
 pub fn text(learned: &Learned) -> String {
     let rows: Vec<&LearnedWindow> = learned.all().collect();
-    format!("{:#}\n", json!({ "version": VERSION, "windows": rows }))
+    let mut file = json!({ "version": VERSION, "windows": rows });
+    let sizes = learned.all_accepted().iter().filter(|size| is_named(&size.model, &size.base_url));
+    let sizes: Vec<&Accepted> = sizes.collect();
+    if !sizes.is_empty() {
+        file["accepted"] = json!(sizes);
+    }
+    format!("{file:#}\n")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        ids::ModelRef,
-        models::learned::{Address, Server, WindowOrigin},
-    };
+    use crate::models::learned::{Server, WindowOrigin};
     use jiff::Timestamp;
 
     fn learned(text: &str) -> (Vec<(String, u64, u32)>, usize) {

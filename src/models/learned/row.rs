@@ -154,12 +154,30 @@ impl LearnedWindow {
     }
 }
 
+/// The largest request of a model that a server took.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Accepted {
+    /// The model.
+    pub model: ModelRef,
+    /// The `baseUrl` of its server, as in a learned window.
+    #[serde(default, skip_serializing_if = "Address::is_unknown")]
+    pub base_url: Address,
+    /// Size of the prompt, in tokens.
+    pub tokens: u64,
+}
+
 /// The windows in the recording of a session.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 pub(super) enum Recorded {
-    /// With the number of times that a model was forgotten.
-    Rows { windows: Vec<LearnedWindow>, forgotten: BTreeMap<String, u64> },
+    /// With the number of times that a model was forgotten, and the sizes that were accepted.
+    Rows {
+        windows: Vec<LearnedWindow>,
+        forgotten: BTreeMap<String, u64>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        accepted: Vec<Accepted>,
+    },
     /// A recording of an older version.
     Tokens(BTreeMap<String, u64>),
 }

@@ -105,11 +105,12 @@ fn a_larger_request_that_succeeds_disproves_a_window_at_its_address() {
         learned.apply(&refusal(settings, "p/m", 8_192, "s"));
     }
     let accepted = |tokens| Change::Accepted(Server::of(&one, &model("p/m")), tokens);
-    assert!(!learned.apply(&accepted(8_192)), "it is as large");
+    learned.apply(&accepted(8_192));
+    assert_eq!(learned.all().count(), 2, "it is as large");
     assert!(learned.apply(&accepted(8_193)));
     let left: Vec<_> = learned.all().map(|row| row.base_url.url()).collect();
     assert_eq!(left, [Some("http://two")]);
-    assert!(!learned.apply(&accepted(9_000)), "there is nothing more to disprove");
+    assert!(!learned.apply(&accepted(8_193)), "there is nothing more to disprove");
 }
 
 #[test]
@@ -125,7 +126,8 @@ fn a_window_that_was_seen_belongs_to_one_model_and_can_be_disproved() {
     learned.update(shared);
     assert_eq!(taught(&learned, "p/m"), Taught { stated: single(8_192), seen: Some(4_096) });
     let accepted = |name: &str, tokens| Change::Accepted(Server::of(&none, &model(name)), tokens);
-    assert!(!learned.apply(&accepted("p/other", 5_000)) && !learned.apply(&accepted("p/m", 4_096)));
+    learned.apply(&accepted("p/other", 5_000));
+    learned.apply(&accepted("p/m", 4_096));
     assert_eq!(taught(&learned, "p/m").seen, Some(4_096));
     assert!(learned.apply(&accepted("p/m", 4_097)));
     assert_eq!(taught(&learned, "p/m").seen, None);
@@ -172,4 +174,45 @@ fn forgetting_reaches_every_address_of_a_model_and_what_a_session_saw() {
     sessions.iter_mut().for_each(|session| session.update(shared.clone()));
     let seen = |at: usize, name: &str| sessions[at].taught(&Settings::default(), &model(name)).seen;
     assert_eq!((seen(0, "p/m"), seen(1, "p/other")), (None, Some(4_096)));
+}
+
+#[test]
+fn a_limit_below_an_accepted_size_is_not_learned_until_that_is_forgotten() {
+    let (one, other) = (at("http://one"), at("http://two"));
+    let mut learned = Learned::default();
+    let accepted = |settings: &Settings, tokens| Change::Accepted(Server::of(settings, &model("p/m")), tokens);
+    assert!(learned.apply(&accepted(&one, 9_000)) && !learned.apply(&accepted(&one, 8_999)));
+    assert!(!learned.apply(&refusal(&one, "p/m", 8_999, "s")), "the model took more");
+    assert!(learned.apply(&refusal(&one, "p/m", 9_000, "s")) && learned.apply(&refusal(&other, "p/m", 8_192, "s")));
+    assert!(learned.apply(&refusal(&one, "p/other", 8_192, "s")), "of another model");
+    let read: Learned = serde_json::from_value(json!(learned)).expect("windows");
+    assert_eq!(read, learned);
+    learned.apply(&Change::Forgotten(model("p/m")));
+    assert!(learned.apply(&refusal(&one, "p/m", 8_192, "s")));
+    // A file of an older version names no server.
+    let unknown = Server { model: model("p/old"), address: Address::Unknown };
+    assert!(learned.apply(&Change::Accepted(unknown, 9_000)) && !learned.apply(&refusal(&one, "p/old", 8_192, "s")));
+}
+
+/// A server that cuts its prompts reads less than it did before: its limit was changed.
+#[test]
+fn a_cut_prompt_counts_for_more_than_an_accepted_size() {
+    let (one, mut learned) = (at("http://one"), Learned::default());
+    learned.apply(&Change::Accepted(Server::of(&one, &model("p/m")), 9_000));
+    let server = Server::of(&one, &model("p/m"));
+    let row = LearnedWindow::new(server, 4_096, WindowOrigin::Saturation, Timestamp::UNIX_EPOCH, &"s".into());
+    assert!(learned.apply(&Change::Learned(row)));
+    assert!(learned.apply(&refusal(&one, "p/m", 4_000, "s")));
+}
+
+#[test]
+fn the_oldest_of_too_many_accepted_sizes_go() {
+    let mut learned = Learned::default();
+    let server = |number: u64| Server { model: model(&format!("p/m{number}")), address: Address::Usual };
+    for number in 0..1_000 {
+        learned.apply(&Change::Accepted(server(number), 9_000));
+    }
+    let none = Settings::default();
+    assert!(learned.apply(&refusal(&none, "p/m0", 8_192, "s")));
+    assert!(!learned.apply(&refusal(&none, "p/m999", 8_192, "s")));
 }

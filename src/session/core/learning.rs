@@ -78,17 +78,23 @@ impl Core {
         answer.model.clone().or_else(|| self.state.model(self.state.path()))
     }
 
-    /// Learns the window of a model, for all sessions. A model that took a larger request has a larger window.
+    /// Learns the window of a model, for all sessions. A model that took a larger request has a larger window. Where another
+    /// session made that request, a limit counts in this session alone.
     pub(super) fn learn(&mut self, model: &ModelRef, window: u64, origin: WindowOrigin) {
         if self.largest_accepted(model).is_some_and(|accepted| accepted > window) {
             return;
         }
         let server = Server::of(&self.state.settings().settings, model);
+        let taken = self.state.learned.accepted(&server);
+        if origin == WindowOrigin::Refusal && taken.is_some_and(|accepted| accepted > window) {
+            self.state.learned.see(model, window);
+            return;
+        }
         let row = LearnedWindow::new(server, window, origin, self.stamps.now(), &self.state.id);
         self.teach(Change::Learned(row));
     }
 
-    /// A model took a request of so many tokens. Smaller windows of it are forgotten in all sessions.
+    /// A model took a request of so many tokens. Smaller windows of it are forgotten in all sessions, and not learned again.
     pub(super) fn accepted(&mut self, model: &ModelRef, tokens: u64) {
         let server = Server::of(&self.state.settings().settings, model);
         self.teach(Change::Accepted(server, tokens));
@@ -114,8 +120,8 @@ impl Core {
         }
         let settings = &self.state.settings().settings;
         if let Some(model) = self.state.model(self.state.path())
-            && self.state.learned.row(settings, &model).is_some()
             && let Some(accepted) = self.largest_accepted(&model)
+            && self.state.learned.rows_of(settings, &model).any(|row| row.context_window < accepted)
         {
             self.accepted(&model, accepted);
         }
