@@ -6,9 +6,12 @@ pub mod outline;
 pub mod system;
 
 use crate::{conversation::tokens, ids::CallId};
-use serde::{Deserialize, Serialize};
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{MapAccess, Visitor, value::MapAccessDeserializer},
+};
 use serde_json::{Value, value::RawValue};
-use std::{borrow::Cow, collections::BTreeMap};
+use std::{borrow::Cow, collections::BTreeMap, fmt};
 
 /// API, provider or model of an answer that names none. Readers of the format need a text there.
 pub const NO_MODEL: &str = "unknown";
@@ -366,12 +369,33 @@ struct WireFile {
 /// Counts may arrive as floats (JavaScript) or as null.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-struct WireUsage {
+struct WireCounts {
     input: Option<f64>,
     output: Option<f64>,
     cache_read: Option<f64>,
     cache_write: Option<f64>,
     total_tokens: Option<f64>,
+}
+
+/// Counts by their names. serde also reads a list as a struct, and the numbers of a list have no meaning here.
+struct WireUsage(WireCounts);
+
+impl<'de> Deserialize<'de> for WireUsage {
+    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+        struct Counts;
+        impl<'de> Visitor<'de> for Counts {
+            type Value = WireUsage;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object with numbers of tokens")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<WireUsage, A::Error> {
+                WireCounts::deserialize(MapAccessDeserializer::new(fields)).map(WireUsage)
+            }
+        }
+        reader.deserialize_map(Counts)
+    }
 }
 
 #[derive(Deserialize)]
@@ -538,7 +562,7 @@ impl WireBlock<'_> {
 }
 
 impl From<WireUsage> for Usage {
-    fn from(wire: WireUsage) -> Self {
+    fn from(WireUsage(wire): WireUsage) -> Self {
         // No context is larger; what claims to be is no count. NaN and negatives become zero.
         const MOST: f64 = 1e12;
         let count = |value: Option<f64>| value.filter(|count| *count < MOST).unwrap_or(0.0) as u64;

@@ -9,7 +9,7 @@ mod openai_responses;
 #[cfg(test)]
 mod tests;
 
-use super::{Api, Part, codec, halves::Halves, reading, trouble::Trouble};
+use super::{Api, Part, codec, halves::Halves, trouble::Trouble};
 use crate::ids::ModelRef;
 use look::{Look, Spot};
 use serde::Serialize;
@@ -120,6 +120,11 @@ trait Given: Sync {
     /// The body of an answer with these parts.
     fn body(&self, parts: &str, ending: Ending<'_>, usage: Option<&RawValue>) -> String;
 
+    /// The field of a whole answer that holds its usage.
+    fn usage(&self) -> &'static str {
+        "usage"
+    }
+
     /// JSON pointers to the counts of a usage.
     fn counts(&self) -> &'static [&'static str];
 }
@@ -166,6 +171,11 @@ pub fn messages(
             }
         }
     }
+    for (at, piece) in &pieces {
+        if let Piece::Answer(Answered { usage: Some(usage), .. }) = piece {
+            check_counts(format, usage, &format!("messages[{at}].{}", format.usage()))?;
+        }
+    }
     check_beside(format, beside, &mut pieces)?;
     let mut calls = Calls { open };
     let last = pieces.len().saturating_sub(1);
@@ -198,31 +208,38 @@ fn check_beside(format: &dyn Given, beside: &Beside<'_>, pieces: &mut Vec<(usize
     check_usage(format, beside.usage)
 }
 
-/// A count is a number, also in a text, or null.
+/// A usage beside the messages has at least one count of the format, unless it is empty.
 fn check_usage(format: &dyn Given, usage: Option<&RawValue>) -> Result<(), Invalid> {
     let Some(usage) = usage else { return Ok(()) };
+    if check_counts(format, usage, "usage")? {
+        return Ok(());
+    }
+    let names: Vec<&str> = format.counts().iter().map(|pointer| pointer.trim_start_matches('/')).collect();
+    let problem = format!("no count of this format; expected {}", names.join(", "));
+    Err(Invalid { path: "usage".to_owned(), problem })
+}
+
+/// Checks the counts of a usage: each is a number or null, as in the form of pi. Returns true if the usage has a count of
+/// the format, or nothing at all.
+fn check_counts(format: &dyn Given, usage: &RawValue, path: &str) -> Result<bool, Invalid> {
     let invalid = |path: String, problem: &str| Invalid { path, problem: problem.to_owned() };
     let value: Value = serde_json::from_str(usage.get()).unwrap_or(Value::Null);
     let Value::Object(fields) = &value else {
         return match usage.get() {
-            "null" => Ok(()),
-            _ => Err(invalid("usage".to_owned(), "expected an object with the counts of the provider")),
+            "null" => Ok(true),
+            _ => Err(invalid(path.to_owned(), "expected an object with the counts of the provider")),
         };
     };
     let mut found = fields.is_empty();
     for pointer in format.counts() {
         let Some(count) = value.pointer(pointer) else { continue };
         found = true;
-        if !count.is_null() && reading::count(count).is_none() {
-            let path = format!("usage{}", pointer.replace('/', "."));
+        if !count.is_null() && !count.is_number() {
+            let path = format!("{path}{}", pointer.replace('/', "."));
             return Err(invalid(path, "invalid; expected a number of tokens, or null"));
         }
     }
-    if found {
-        return Ok(());
-    }
-    let names: Vec<&str> = format.counts().iter().map(|pointer| pointer.trim_start_matches('/')).collect();
-    Err(invalid("usage".to_owned(), &format!("no count of this format; expected {}", names.join(", "))))
+    Ok(found)
 }
 
 /// The calls that wait for a result.

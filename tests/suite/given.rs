@@ -142,12 +142,17 @@ fn an_invalid_message_is_named_by_its_path() {
     let session = session(&mut daemon, Format::Anthropic);
     let hello = json!([{"role": "user", "content": "hello"}]);
     let answer = json!([{"role": "assistant", "content": "hello"}]);
+    let pis = |usage: Value| json!([{"role": "assistant", "content": "hello", "usage": usage}]);
     let rows = [
         (json!({"messages": answer, "usage": {"input": 1}}), "usage"),
         (json!({"messages": answer, "stopReason": "stop"}), "stopReason"),
         (json!({"messages": answer, "format": "messages", "errorMessage": "no"}), "errorMessage"),
         (json!({"messages": hello, "format": "anthropic", "usage": {"input_tokens": 1}}), "usage"),
         (json!({"messages": answer, "format": "anthropic", "usage": {"input_tokens": "1k"}}), "usage.input_tokens"),
+        (json!({"messages": answer, "format": "anthropic", "usage": {"input_tokens": "5000"}}), "usage.input_tokens"),
+        (json!({"messages": pis(json!({"input": "5000"}))}), "messages[0].usage.input"),
+        (json!({"messages": pis(json!([5_000, 1, 0, 0, 5_001]))}), "messages[0].usage"),
+        (json!({"messages": answer, "format": "anthropic", "usage": [5_000, 1]}), "usage"),
         (json!({"messages": answer, "format": "anthropic", "usage": {"prompt_tokens": 1}}), "usage"),
         (json!({"messages": [], "format": "anthropic"}), "messages"),
         (json!({"messages": answer, "format": "bedrock"}), "format"),

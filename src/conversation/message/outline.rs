@@ -549,6 +549,8 @@ mod tests {
             (r#"{"totalTokens":[]}"#, "usage.totalTokens"),
             ("7", "usage"),
             ("\"x\"", "usage"),
+            ("[5000,2,0,0,5002]", "usage"),
+            ("[]", "usage"),
         ] {
             let text =
                 r#"{"role":"assistant","content":[{"type":"text","text":"x"}],"usage":"#.to_owned() + usage + "}";

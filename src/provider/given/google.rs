@@ -15,7 +15,7 @@ impl Given for Google {
             let candidate = candidates.first().ok_or_else(|| content.wrong_at("candidates", "expected a candidate"))?;
             let stop = candidate.maybe_text("finishReason")?.map(str::to_owned);
             let parts = candidate.get("content").map(|content| answered(&content)).transpose()?.unwrap_or_default();
-            return Ok(vec![Piece::Answer(Answered { parts, stop, usage: content.raw("usageMetadata") })]);
+            return Ok(vec![Piece::Answer(Answered { parts, stop, usage: content.raw(self.usage()) })]);
         }
         match content.maybe_text("role")? {
             // A request may leave out the role of the user.
@@ -37,6 +37,10 @@ impl Given for Google {
         format!(
             r#"{{"candidates":[{{"content":{{"parts":[{parts}]}},"finishReason":{finish}}}],"usageMetadata":{usage}}}"#
         )
+    }
+
+    fn usage(&self) -> &'static str {
+        "usageMetadata"
     }
 
     fn counts(&self) -> &'static [&'static str] {

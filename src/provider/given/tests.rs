@@ -259,6 +259,20 @@ fn a_whole_answer_brings_its_end() {
 }
 
 #[test]
+fn a_count_inside_of_an_answer_is_a_number() {
+    for (usage, path) in
+        [(json!({"input_tokens": "5000"}), "messages[0].usage.input_tokens"), (json!([7]), "messages[0].usage")]
+    {
+        let answer = json!([{"role": "assistant", "content": "Hi.", "usage": usage}]);
+        assert_eq!(read(Api::Anthropic, &answer, &Beside::default()).expect_err("no usage").path, path);
+    }
+    let answer = json!([{"candidates": [{"content": {"role": "model", "parts": [{"text": "Hi."}]}}],
+        "usageMetadata": {"promptTokenCount": "10"}}]);
+    let invalid = read(Api::Google, &answer, &Beside::default()).expect_err("no usage");
+    assert_eq!(invalid.path, "messages[0].usageMetadata.promptTokenCount");
+}
+
+#[test]
 fn a_failed_answer_needs_no_message() {
     for api in FORMATS {
         let failed = end_of(api, &json!([]), None, None, Some("prompt is too long"));
@@ -383,6 +397,7 @@ fn an_invalid_value_is_named_by_its_path() {
     for (usage, path) in [
         (json!({"input_tokens": "many", "prompt_tokens": "many", "promptTokenCount": "many"}), None),
         (json!({"input": 7, "output": 7}), Some("usage")),
+        (json!({"input_tokens": "5000", "prompt_tokens": "5000", "promptTokenCount": "5000"}), None),
         (json!([7]), Some("usage")),
     ] {
         for api in FORMATS {
