@@ -185,15 +185,21 @@ impl Failure {
         Self::NotFound { kind: "session", what: format!("session {id} could not be opened: {why}") }
     }
 
-    /// The session has no such entry.
+    /// An id as it stands in an error: a client may send any text as one.
     #[must_use]
-    pub fn no_entry(id: &EntryId) -> Self {
-        /// The most characters of an id in an error.
+    pub fn shortened(id: &EntryId) -> String {
         const MOST: usize = 64;
         let mut named: String = id.as_str().chars().take(MOST).collect();
         if named.len() < id.as_str().len() {
             named.push('…');
         }
+        named
+    }
+
+    /// The session has no such entry.
+    #[must_use]
+    pub fn no_entry(id: &EntryId) -> Self {
+        let named = Self::shortened(id);
         Self::NotFound {
             kind: "entry",
             what: format!("there is no entry {named} in this session; session/entries lists them"),

@@ -506,7 +506,8 @@ pub struct AppendParams {
     #[serde(default)]
     pub expected_leaf_id: Option<EntryId>,
     /// `contextId` of the context that the answer was made for. Default: the last context in a provider's format or with
-    /// `wait`, else the path before the answer. A report of a context that was rewritten since counts for nothing.
+    /// `wait`, else the path before the answer. A report of a context that was rewritten since counts for nothing. The context
+    /// of another session is invalid, unless this one is a fork that has its entries.
     #[serde(default)]
     pub context_id: Option<String>,
 }

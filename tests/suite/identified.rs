@@ -1,6 +1,6 @@
 //! Contexts with an identity: an answer, a failure and a report belong to the context that the request was made with.
 
-use crate::support::{Daemon, assistant, failed, model, text_of, user};
+use crate::support::{Daemon, Home, assistant, failed, model, text_of, user};
 use serde_json::{Value, json};
 
 /// A session with the models `p/large` and `p/small`, and a history of 12,000 tokens by characters whose two answers report
@@ -144,4 +144,64 @@ fn a_context_id_that_is_none_is_refused_and_nothing_is_stored() {
     }
     let status = daemon.ok("session/status", json!({"sessionId": session}));
     assert_eq!(status["session"]["entryCount"], before);
+}
+
+#[test]
+fn a_context_of_another_session_is_refused_and_nothing_follows_from_it() {
+    let mut daemon = Daemon::start();
+    let [one, other] = [(); 2].map(|()| session(&mut daemon));
+    daemon.ok("session/configure", json!({"sessionId": other, "model": "p/small"}));
+    let foreign = context(&mut daemon, &other, "anthropic")["contextId"].clone();
+    let before = daemon.ok("session/status", json!({"sessionId": one}))["session"]["entryCount"].clone();
+    let refusal = failed("prompt is too long: 12100 tokens > 11000 maximum");
+    for id in [foreign, json!("p/large|feedbeef||"), json!("p/small||feedbeef|"), json!("|||feedbeef")] {
+        let params = json!({"sessionId": one, "messages": [refusal], "contextId": id});
+        let error = daemon.err("session/append", params);
+        assert_eq!(
+            (&error["data"]["code"], &error["data"]["path"]),
+            (&json!("invalid_params"), &json!("contextId")),
+            "{id}"
+        );
+        assert!(error["message"].as_str().is_some_and(|text| text.contains("leave contextId out")), "{error}");
+    }
+    let status = daemon.ok("session/status", json!({"sessionId": one}))["session"].take();
+    assert_eq!((&status["entryCount"], &status["usage"]["contextWindow"]), (&before, &json!(100_000)));
+    let usage = daemon.ok("session/usage", json!({"sessionId": other}));
+    assert_eq!((&usage["contextWindow"], &usage["windowSource"]), (&json!(40_000), &json!("setting")));
+    append(&mut daemon, &one, &assistant("Read."), None);
+}
+
+#[test]
+fn a_context_of_the_parent_of_another_branch_and_from_before_a_restart_is_understood() {
+    let mut daemon = Daemon::start();
+    let session = session(&mut daemon);
+    let given = context(&mut daemon, &session, "anthropic")["contextId"].clone();
+    let fork = daemon.ok("session/fork", json!({"sessionId": session}))["session"]["sessionId"].clone();
+    append(&mut daemon, fork.as_str().expect("an id"), &assistant("Read in the fork."), Some(&given));
+    let status = daemon.ok("session/status", json!({"sessionId": session}))["session"].take();
+    let mut daemon = daemon.restarted();
+    daemon.ok("session/load", json!({"path": status["path"]}));
+    append(&mut daemon, &session, &assistant("Read after the restart."), Some(&given));
+    let entries = daemon.ok("session/entries", json!({"sessionId": session}))["entries"].take();
+    let first = entries.as_array().and_then(|all| all.iter().find(|it| it["type"] == "message")).expect("a message");
+    daemon.ok("session/navigate", json!({"sessionId": session, "targetEntryId": first["id"], "wait": true}));
+    append(&mut daemon, &session, &assistant("Read on another branch."), Some(&given));
+}
+
+/// Another program may give its entries any ids.
+#[test]
+fn a_context_of_entries_with_odd_ids_is_understood() {
+    let home = Home::new();
+    let lines = [
+        json!({"type": "session", "version": 3, "id": "odd", "timestamp": "2026-01-01T00:00:00.000Z", "cwd": "/project"}),
+        json!({"type": "message", "id": "a|b%7C", "parentId": null, "timestamp": "2026-01-01T00:00:01.000Z",
+            "message": {"role": "user", "content": "Go on.", "timestamp": 1}}),
+    ];
+    let path = home.path("odd.jsonl");
+    std::fs::write(&path, lines.map(|line| format!("{line}\n")).concat()).expect("a file");
+    let mut daemon = Daemon::at(home);
+    let loaded = daemon.ok("session/load", json!({"path": path}));
+    let session = loaded["session"]["sessionId"].as_str().expect("an id").to_owned();
+    let given = daemon.context(&session)["contextId"].clone();
+    append(&mut daemon, &session, &assistant("Done."), Some(&given));
 }

@@ -71,6 +71,13 @@ impl Core {
                 return true;
             }
         };
+        if let Some(unknown) = named.and_then(|_| self.unknown_entry(&context)) {
+            match self.state.history().index() {
+                None => self.await_index(Command::Append(params), ticket),
+                Some(_) => ticket.fail(&of_another_session(unknown)),
+            }
+            return true;
+        }
         let model = self.state.model(self.state.path());
         match stage(&self.state, appends, leaf.as_ref(), &params, &context, &mut self.stamps) {
             Ok(staged) => {
@@ -89,6 +96,25 @@ impl Core {
         }
         true
     }
+
+    /// An entry of a context that this session does not have, or does not know before there is an index. A fork has the entries
+    /// of its parent, and knows its contexts up to there.
+    fn unknown_entry<'a>(&self, context: &'a Identity) -> Option<&'a EntryId> {
+        let (path, index) = (self.state.path(), self.state.history().index());
+        let is_known =
+            |id: &EntryId| path.position(id).is_some() || index.is_some_and(|index| index.find(id).is_some());
+        context.entries().find(|id| !is_known(id))
+    }
+}
+
+/// The refusal of an answer that was made for the context of another session.
+fn of_another_session(entry: &EntryId) -> Failure {
+    let what = format!(
+        "no context of this session, which has no entry {}; append the answer to the session whose context it was made for, \
+         or leave contextId out",
+        Failure::shortened(entry)
+    );
+    Failure::params("contextId", what)
 }
 
 /// The reason why an append has no entries.

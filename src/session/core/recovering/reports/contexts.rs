@@ -53,12 +53,19 @@ impl Identity {
         let mut parts = text.rsplitn(4, SEPARATOR);
         let mut next = || parts.next().ok_or_else(invalid);
         let (rewrite, foundation, leaf, model) = (next()?, next()?, next()?, next()?);
-        let id = |text: &str| (!text.is_empty()).then(|| EntryId::from(text));
+        let id = |text: &str| {
+            (!text.is_empty()).then(|| EntryId::from(text.replace(BAR, "|").replace(PERCENT, "%").as_str()))
+        };
         let model = match model {
             "" => None,
             name => Some(ModelRef::parse(name).ok_or_else(invalid)?),
         };
         Ok(Self { leaf: id(leaf), foundation: id(foundation), rewrite: id(rewrite), model })
+    }
+
+    /// The entries that the context is named by.
+    pub fn entries(&self) -> impl Iterator<Item = &EntryId> {
+        [&self.leaf, &self.foundation, &self.rewrite].into_iter().flatten()
     }
 
     /// Whether the context was rewritten after this one was made, or its end is not on the path any more. A report of it is
@@ -77,12 +84,17 @@ impl Identity {
     }
 }
 
-/// Stands between the parts of an id. A model may contain it, an entry that abridged wrote does not.
+/// Stands between the parts of an id. The name of a model may contain it, because it is the first part.
 const SEPARATOR: char = '|';
+
+/// The separator in the id of an entry that another program wrote.
+const BAR: &str = "%7C";
+const PERCENT: &str = "%25";
 
 impl fmt::Display for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let id = |id: &Option<EntryId>| id.as_ref().map(|id| id.to_string()).unwrap_or_default();
+        let escaped = |id: &EntryId| id.as_str().replace('%', PERCENT).replace(SEPARATOR, BAR);
+        let id = |id: &Option<EntryId>| id.as_ref().map(escaped).unwrap_or_default();
         let model = self.model.as_ref().map(ToString::to_string).unwrap_or_default();
         let (leaf, foundation, rewrite) = (id(&self.leaf), id(&self.foundation), id(&self.rewrite));
         write!(f, "{model}{SEPARATOR}{leaf}{SEPARATOR}{foundation}{SEPARATOR}{rewrite}")
@@ -143,6 +155,7 @@ mod tests {
             identity(None, None),
             identity(None, Some("p/vendor|model:free")),
             Identity { leaf: None, foundation: Some("c0".into()), ..identity(Some("c1"), Some("p/m")) },
+            identity(Some("c|1%7C%25"), Some("p/m")),
         ] {
             let text = identity.to_string();
             assert_eq!(Identity::parse(&text).expect("an id"), identity, "{text}");
