@@ -685,6 +685,12 @@ fn a_context_that_waits_for_an_automatic_handoff_starts_no_summary_of_the_sessio
     let refused = daemon.answer(703).expect_err("it is over the window");
     assert_eq!(refused["data"]["code"], "context_overflow", "{refused:#}");
     assert_eq!(provider.asked().len(), 1, "the document alone");
+    let new = daemon.until("session_replaced")["params"]["event"]["newSessionId"].take();
+    let (new, text) = (new.as_str().expect("an id"), refused["message"].as_str().expect("a text"));
+    assert!(
+        text.contains(&format!("Session {new} goes on in the place of this one: open it with session/load")),
+        "{text}"
+    );
 }
 
 #[test]

@@ -276,7 +276,8 @@ impl Core {
         let decision = self.decision();
         match too_large(&self.state.measure(), self.state.path()) {
             Some(floor) if !decision.is_due() && !planted(Fault::RoomAssumed) => {
-                End::Failed(Failure::OverWindow { floor, why: decision.to_string() })
+                let why = self.or_goes_on_elsewhere(decision.to_string());
+                End::Failed(Failure::OverWindow { floor, why })
             }
             _ => End::Completed(Product::Recovered),
         }
@@ -387,6 +388,7 @@ impl Core {
                 attempts + 1
             ),
         };
+        let why = self.or_goes_on_elsewhere(why);
         Failure::OverWindow { floor: self.state.measure().floor(self.state.path()), why }
     }
 

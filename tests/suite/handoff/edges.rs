@@ -166,3 +166,24 @@ fn a_list_shows_the_goal_or_the_document_of_a_session_without_a_request() {
         assert_eq!(row.map(|row| row["preview"].clone()), Some(json!(preview)), "{rows:#?}");
     }
 }
+
+#[test]
+fn an_overflow_of_a_session_that_was_handed_off_names_the_session_that_goes_on() {
+    let (mut daemon, session) = without_models();
+    let new = handed(&mut daemon, &session, json!({}))["newSessionId"].take();
+    let new = new.as_str().expect("an id");
+    daemon.ok("session/configure", json!({"sessionId": session, "contextWindow": 20_000}));
+    let off = json!({"scope": "session", "sessionId": session, "patch": {"compaction": {"enabled": false}}});
+    daemon.ok("settings/set", off);
+    daemon.append(&session, &over());
+    let refused = daemon.err("session/context", json!({"sessionId": session, "wait": true}));
+    assert_eq!(refused["data"]["code"], "context_overflow", "{refused:#}");
+    let text = refused["message"].as_str().expect("a text");
+    assert!(text.contains(new) && text.contains("session/load"), "{text}");
+    // A session that nobody handed off names none.
+    let other = daemon.new_session(json!({"cwd": "/project", "model": "some/model", "contextWindow": 20_000,
+        "settings": {"compaction": {"enabled": false}}}));
+    daemon.append(&other, &over());
+    let refused = daemon.err("session/context", json!({"sessionId": other, "wait": true}));
+    assert!(refused["message"].as_str().is_some_and(|text| !text.contains("session/load")), "{refused:#}");
+}

@@ -72,7 +72,7 @@ impl Core {
         match self.way(&params, starts) {
             Way::Answer => return self.answer_context(params, ticket),
             Way::TooLarge(floor) => {
-                let why = self.why();
+                let why = self.or_goes_on_elsewhere(self.why());
                 return ticket.fail(&Failure::OverWindow { floor, why });
             }
             Way::Hold | Way::Maintain if self.held.len() >= queue::FULL => {

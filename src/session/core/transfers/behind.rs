@@ -11,6 +11,9 @@ impl Core {
     /// A transfer ends. Behind one that left the conversation to a new session nothing is done here, and nothing behind a move:
     /// a client that looks at another branch must find it as it was.
     pub(in crate::session::core) fn transfer_ends(&mut self, kind: &OperationKind, end: &End<Product>) {
+        if let Some(product) = end.product().filter(|product| product.replaces_session()) {
+            self.upkeep.relays.successor = product.new_session().cloned();
+        }
         let is_left = end.product().is_some_and(|product| product.new_session().is_some() || product.is_move());
         if matches!(kind, OperationKind::Transfer(_)) && self.relay_around().is_none() && !is_left {
             self.upkeep.behind_transfer = self.decision().is_due();

@@ -9,7 +9,7 @@ use crate::{
         message::outline::Role,
         path::Path,
     },
-    ids::OperationId,
+    ids::{OperationId, SessionId},
     protocol::{events::Reason, notices::Warning, types::Initiator},
     session::{
         core::{
@@ -38,6 +38,8 @@ pub(in crate::session::core) struct Relays {
     pub asked: bool,
     /// Whether another session goes on in the place of this one. A host that stays here is not handed off again.
     replaced: bool,
+    /// The session of the last handoff, which goes on in the place of this one.
+    pub successor: Option<SessionId>,
     /// The maintenance around the handoff that runs.
     around: Option<Operation>,
 }
@@ -125,6 +127,17 @@ impl Core {
     /// The kind of the maintenance around the handoff that runs.
     pub(in crate::session::core) fn relay_around(&self) -> Option<&OperationKind> {
         self.relay_operation().map(|around| &around.kind)
+    }
+
+    /// The reason why no request fits this session, with the session in which the conversation goes on.
+    pub(in crate::session::core) fn or_goes_on_elsewhere(&self, why: String) -> String {
+        match &self.upkeep.relays.successor {
+            // The text of a recovery that failed may name it.
+            Some(new) if !why.contains(new.as_str()) => {
+                format!("{why} Session {new} goes on in the place of this one: open it with session/load.")
+            }
+            _ => why,
+        }
     }
 
     /// Forgets the maintenance that a cancel has ended.
