@@ -722,7 +722,9 @@ export interface AppendParams {
   expectedLeafId?: EntryId | null;
   /**
    * `contextId` of the context that the answer was made for. Default: the last context in a provider's format or with
-   * `wait`, else the path before the answer. A report of a context that was rewritten since counts for nothing.
+   * `wait`, else the path before the answer. A report of a context that was rewritten since counts for nothing. The
+   * context
+   * of another session is invalid, unless this one is a fork that has its entries.
    */
   contextId?: string | null;
 }
@@ -2754,6 +2756,12 @@ export type NoticeCode =
   | "usage_not_believed"
   /** A provider taught a window that is smaller than the one that the host, a setting or the catalog names. */
   | "window_learned"
+  /**
+   * The file of learned windows cannot be read, or cannot be written. The windows of earlier runs are unknown, or
+   * those of this
+   * run are forgotten at its end.
+   */
+  | "windows_not_kept"
   /** The output limit of the next requests is lower, because a provider refused a larger one. */
   | "output_limited"
   /** The provider seems to have cut the prompt. */

@@ -150,7 +150,7 @@ fn find(places: &Places, folder: PathBuf, ask: bool) -> Result<Findings, String>
         file: Some(file.to_owned()),
         line: None,
         key: None,
-        what: fault.to_owned(),
+        what: fault,
     }));
     let models = models(&windows, &sourced, ask)?;
     problems.extend(models.iter().flat_map(|model| of_model(model, &models, &variable)));

@@ -1,6 +1,6 @@
 //! The connection: its stages from `initialize` to `exit`, and the methods that are about no session.
 
-use super::{Daemon, lock, routes::DaemonMethod};
+use super::{Daemon, lock, routes::DaemonMethod, settings::tell_of_windows};
 use crate::{
     protocol::{
         self, CancelAcp, CancelLsp, Discover, Exit, Initialize, Initialized, Method, Ping, Shutdown,
@@ -138,6 +138,7 @@ impl DaemonMethod for Initialize {
         });
         wrong_hooks.into_iter().for_each(|notice| daemon.notify(notice));
         daemon.settings.greeted();
+        tell_of_windows(&daemon.access.windows, daemon.outbox.clone());
         let daemon = daemon.clone();
         daemon.runtime.clone().spawn_blocking(move || daemon.files.watch(daemon.settings.watcher()));
     }

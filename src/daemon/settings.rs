@@ -5,7 +5,7 @@
 use super::{Daemon, Places, lock, routes::DaemonMethod};
 use crate::{
     ids::SessionId,
-    models::catalog::catalog,
+    models::{catalog::catalog, windows::Windows},
     protocol::{
         ModelsForget, ModelsList, SettingsGet, SettingsSet,
         errors::Failure,
@@ -272,6 +272,19 @@ impl LiveSettings {
             self.outbox.notify(Notice::NAME, notice);
         }
     }
+}
+
+/// Has the client told of the faults of the file of learned windows.
+pub(super) fn tell_of_windows(windows: &Windows, outbox: Arc<Outbox>) {
+    windows.tell_faults(move |file, fault| {
+        let notice = NoticeParams {
+            severity: Severity::Warning,
+            code: NoticeCode::WindowsNotKept,
+            title: "Learned windows are not kept".to_owned(),
+            detail: Some(format!("{}: {fault}", file.display())),
+        };
+        outbox.notify(Notice::NAME, notice);
+    });
 }
 
 impl DaemonMethod for ModelsList {

@@ -15,6 +15,7 @@ use super::{
 };
 use crate::regular;
 use std::{
+    fmt,
     fs::{self, File, TryLockError},
     io,
     path::{Path, PathBuf},
@@ -47,8 +48,23 @@ struct Shared {
     file: Option<PathBuf>,
     /// One writes at a time.
     writer: Mutex<()>,
-    /// The fault of the file when it was read.
-    fault: Option<String>,
+    faults: Mutex<Faults>,
+}
+
+/// The faults of the file. Each is told once.
+#[derive(Default)]
+struct Faults {
+    known: Vec<String>,
+    tell: Option<Tell>,
+}
+
+/// Tells a person of a fault of the file.
+type Tell = Box<dyn Fn(&Path, &str) + Send>;
+
+impl fmt::Debug for Faults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.known.fmt(f)
+    }
 }
 
 #[derive(Debug, Default)]
@@ -109,17 +125,41 @@ impl Windows {
             Ok(KeptFile { learned, fault, .. }) => (learned, fault),
             Err(error) => (Learned::default(), Some(error.to_string())),
         };
-        if let Some(fault) = &fault {
-            tracing::warn!("{}: {fault}", file.display());
-        }
         let known = Mutex::new(Known { learned, ..Known::default() });
-        Self { shared: Arc::new(Shared { known, file: Some(file), fault, ..Shared::default() }) }
+        let windows = Self { shared: Arc::new(Shared { known, file: Some(file), ..Shared::default() }) };
+        fault.into_iter().for_each(|fault| windows.report(fault));
+        windows
     }
 
-    /// The file, and its fault when it was read.
+    /// The file, and its first fault.
     #[must_use]
-    pub fn fault(&self) -> Option<(&Path, &str)> {
-        self.shared.file.as_deref().zip(self.shared.fault.as_deref())
+    pub fn fault(&self) -> Option<(&Path, String)> {
+        let faults = self.faults();
+        self.shared.file.as_deref().zip(faults.known.first().cloned())
+    }
+
+    /// Has a person told of the faults of the file, of those so far and of later ones.
+    pub fn tell_faults(&self, tell: impl Fn(&Path, &str) + Send + 'static) {
+        let Some(file) = &self.shared.file else { return };
+        let mut faults = self.faults();
+        faults.known.iter().for_each(|fault| tell(file, fault));
+        faults.tell = Some(Box::new(tell));
+    }
+
+    /// Records a fault of the file, and tells of it, if it is a new one.
+    fn report(&self, fault: String) {
+        let Some(file) = &self.shared.file else { return };
+        let mut faults = self.faults();
+        if faults.known.contains(&fault) {
+            return;
+        }
+        tracing::warn!("{}: {fault}", file.display());
+        faults.tell.iter().for_each(|tell| tell(file, &fault));
+        faults.known.push(fault);
+    }
+
+    fn faults(&self) -> MutexGuard<'_, Faults> {
+        self.shared.faults.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The windows now.
@@ -145,7 +185,7 @@ impl Windows {
             let windows = self.clone();
             tokio::task::spawn_blocking(move || {
                 if let Err(error) = windows.write() {
-                    tracing::warn!(%error, "learned windows are not written");
+                    windows.report(error.to_string());
                 }
             });
         }
@@ -207,6 +247,7 @@ impl Windows {
         let _locked = lock(file)?;
         let before = KeptFile::read(file)?;
         before.set_aside(file)?;
+        before.fault.iter().cloned().for_each(|fault| self.report(fault));
         let learned = before.learned.clone().with(&all);
         if learned != before.learned || before.damaged.is_some() {
             let text = kept::text(&learned);

@@ -12,6 +12,9 @@ pub enum NoticeCode {
     UsageNotBelieved,
     /// A provider taught a window that is smaller than the one that the host, a setting or the catalog names.
     WindowLearned,
+    /// The file of learned windows cannot be read, or cannot be written. The windows of earlier runs are unknown, or those of this
+    /// run are forgotten at its end.
+    WindowsNotKept,
     /// The output limit of the next requests is lower, because a provider refused a larger one.
     OutputLimited,
     /// The provider seems to have cut the prompt.

@@ -79,6 +79,13 @@ fn notices(daemon: &Daemon, session: &str) -> Vec<String> {
     details.filter(|detail| detail.contains("tokens here instead of")).map(str::to_owned).collect()
 }
 
+/// Details of the notices about the file of the windows.
+fn faults(daemon: &Daemon) -> Vec<String> {
+    let notices = daemon.events.iter().filter(|frame| frame["method"] == "notice").map(|frame| &frame["params"]);
+    let told = notices.filter(|notice| notice["code"] == "windows_not_kept");
+    told.map(|notice| notice["detail"].as_str().expect("a detail").to_owned()).collect()
+}
+
 fn restarted(mut daemon: Daemon) -> Daemon {
     daemon.end();
     let home = std::mem::replace(&mut daemon.home, Home::new());
@@ -145,6 +152,7 @@ fn a_limit_below_a_prompt_that_another_session_got_through_counts_only_where_it_
     assert_eq!(window(&mut daemon, &other), learned(32_768));
     let named = session(&mut daemon, Some(200_000));
     assert_eq!(of(&refuse(&mut daemon, &named)), set(200_000), "no window below an accepted size");
+    assert_eq!(window(&mut daemon, &named), set(200_000));
     assert_eq!(notices(&daemon, &named), [""; 0]);
     assert_eq!(listed(&mut daemon, json!({})), Value::Null);
     daemon.ok("models/forget", json!({"model": "some/model"}));
@@ -168,6 +176,28 @@ fn an_accepted_size_is_written_with_the_windows_and_outlives_the_daemon() {
     let third = session(&mut daemon, None);
     assert_eq!(window(&mut daemon, &third), (128_000, "default".to_owned()));
     assert_eq!(rows(&daemon.home, 0), [Value::Null; 0]);
+}
+
+#[test]
+fn the_notice_about_a_window_is_said_once_per_session_and_number() {
+    let mut daemon = Daemon::start();
+    let [one, other] = [(); 2].map(|()| session(&mut daemon, Some(200_000)));
+    for _ in 0..3 {
+        assert_eq!(of(&refuse(&mut daemon, &one)), learned(32_768));
+    }
+    for model in ["some/other", "some/model"] {
+        daemon.ok("session/configure", json!({"sessionId": one, "model": model, "contextWindow": 200_000}));
+    }
+    assert_eq!(window(&mut daemon, &one), learned(32_768));
+    assert_eq!(of(&refuse(&mut daemon, &other)), learned(32_768));
+    assert_eq!([&one, &other].map(|session| window(&mut daemon, session)), [(); 2].map(|()| learned(32_768)));
+    assert_eq!(notices(&daemon, &other).len(), 1, "another session");
+    assert_eq!(notices(&daemon, &one).len(), 1, "{:?}", notices(&daemon, &one));
+    let smaller = STATES.replace("32768", "30000");
+    daemon.append(&one, &[user("hi"), failed(&smaller), user("hi"), failed(&smaller)]);
+    assert_eq!(window(&mut daemon, &one), learned(30_000));
+    let told = notices(&daemon, &one);
+    assert!(told.len() == 2 && told[1].contains("30000 tokens here"), "{told:?}");
 }
 
 #[test]
@@ -256,6 +286,9 @@ fn files_of_every_kind_are_survived_and_shown() {
         let mut daemon = Daemon::at(home);
         let first = session(&mut daemon, Some(200_000));
         assert_eq!(window(&mut daemon, &first), expected, "{text:.60}");
+        let expected: Vec<&str> = problem.into_iter().collect();
+        assert_eq!(faults(&daemon).len(), expected.len(), "{:?}", faults(&daemon));
+        assert!(faults(&daemon).iter().all(|told| told.contains("learned-windows.json") && told.contains(expected[0])));
         // It goes on learning, and a file that it cannot read stays as it is.
         assert_eq!(of(&refuse(&mut daemon, &first)), learned(32_768));
         let kept = text == newer || text.starts_with("  ");
@@ -266,6 +299,30 @@ fn files_of_every_kind_are_survived_and_shown() {
         if let Err(error) = forgotten {
             assert_eq!(error["data"]["code"], "storage_error", "{error}");
         }
+        session(&mut daemon, None);
+        assert_eq!(faults(&daemon).len(), expected.len(), "told once: {:?}", faults(&daemon));
+    }
+}
+
+#[test]
+fn a_file_that_becomes_unusable_while_the_daemon_runs_is_told_of_once() {
+    for (text, problem) in [(r#"{"version": 3, "windows": []}"#, "a newer version"), ("nonsense", "a copy")] {
+        let mut daemon = Daemon::start();
+        let session = session(&mut daemon, None);
+        let file = daemon.home.path("data/learned-windows.json");
+        fs::create_dir_all(daemon.home.path("data")).and_then(|()| fs::write(&file, text)).expect("a file");
+        refuse(&mut daemon, &session);
+        let end = Instant::now() + Duration::from_secs(20);
+        while faults(&daemon).is_empty() {
+            assert!(Instant::now() < end, "no notice");
+            daemon.ok("ping", json!({}));
+        }
+        refuse(&mut daemon, &session);
+        daemon.call("models/forget", json!({"model": "none/such"})).ok();
+        assert!(faults(&daemon).len() == 1 && faults(&daemon)[0].contains(problem), "{:?}", faults(&daemon));
+        let copy = daemon.home.path("data/learned-windows.json.damaged");
+        let kept = if text == "nonsense" { copy } else { file };
+        assert_eq!(fs::read_to_string(kept).expect("a file"), text);
     }
 }
 

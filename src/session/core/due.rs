@@ -3,7 +3,6 @@
 use super::{
     automatic::speculating::Ahead,
     edit::Staged,
-    learning::Limited,
     transfers::{Relays, Waiting},
     work::Request,
 };
@@ -14,7 +13,11 @@ use crate::{
     protocol::events::{Event, Reason, RecoveryAction, RecoveryReason},
     session::{effects::Ticket, hooks::Hooks, operations::Asked, stop::Stop},
 };
-use std::{collections::VecDeque, sync::Arc, time::Instant};
+use std::{
+    collections::{HashSet, VecDeque},
+    sync::Arc,
+    time::Instant,
+};
 
 /// The facts about maintenance that no entry stores.
 #[derive(Default)]
@@ -47,8 +50,8 @@ pub(super) struct Upkeep {
     pub resumed: Option<EntryId>,
     /// The last decision about a pruning.
     pub pruning: Option<Considered>,
-    /// The learned window below a named one that the client was told of last.
-    pub told_window: Option<Limited>,
+    /// The learned windows below named ones that the client was told of, in tokens.
+    pub told_windows: HashSet<(ModelRef, u64)>,
 }
 
 /// The compaction that waits for the end of the turn, and its entry in the file.

@@ -17,8 +17,7 @@ use crate::{
 use std::sync::Arc;
 
 /// A learned window that is in force in the place of a larger one that the host or a setting names.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Limited {
+struct Limited {
     learned: LearnedWindow,
     /// In tokens.
     named: u64,
@@ -128,21 +127,21 @@ impl Core {
         self.tell_of_window();
     }
 
-    /// Tells of a learned window that took the place of a larger one which the host or a setting names, once.
+    /// Tells of a learned window that took the place of a larger one which the host or a setting names, once for each model
+    /// and number.
     pub(super) fn tell_of_window(&mut self) {
         // The path of a sleeping session is empty, and so it may name no model.
         if self.state.history().is_asleep() {
             return;
         }
-        let limited = self.limited();
-        if self.upkeep.told_window == limited {
-            return;
-        }
-        self.upkeep.told_window.clone_from(&limited);
-        let Some(Limited { learned: LearnedWindow { model, context_window, origin, refusals, .. }, named }) = limited
+        let Some(Limited { learned: LearnedWindow { model, context_window, origin, refusals, .. }, named }) =
+            self.limited()
         else {
             return;
         };
+        if !self.upkeep.told_windows.insert((model.clone(), context_window)) {
+            return;
+        }
         let evidence = match (origin, refusals) {
             (WindowOrigin::Refusal, 1) => "a refusal states it".to_owned(),
             (WindowOrigin::Refusal, times) => format!("{times} refusals state it"),
