@@ -463,6 +463,22 @@ mod tests {
     }
 
     #[test]
+    fn a_size_that_waits_for_a_write_comes_behind_no_later_change() {
+        let (folder, _) = data(b"{}");
+        let windows = Windows::read(folder.path());
+        ["p/m", "p/n"].iter().for_each(|name| windows.teach(accepted(name, 9_000)));
+        windows.forget(&model("p/m")).expect("it is written");
+        learns(&windows, refusal("p/m", 8_192)).expect("it is written");
+        windows.teach(accepted("p/n", 9_500));
+        let Change::Learned(row) = refusal("p/n", 4_096) else { unreachable!("a refusal") };
+        let cut = Change::Learned(LearnedWindow { origin: WindowOrigin::Saturation, ..row });
+        learns(&windows, cut).expect("it is written");
+        for windows in [&windows, &Windows::read(folder.path())] {
+            assert_eq!((window(windows, "p/m"), window(windows, "p/n")), (Some(8_192), Some(4_096)));
+        }
+    }
+
+    #[test]
     fn a_file_of_a_newer_version_is_left_alone() {
         let text = br#"{"version": 3, "windows": [{"of": "the future"}]}"#;
         let (folder, file) = data(text);
