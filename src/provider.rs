@@ -16,6 +16,7 @@ pub mod levels;
 pub mod openai_chat;
 pub mod openai_responses;
 pub mod overflow;
+pub mod reach;
 mod reading;
 pub mod sse;
 mod steps;

@@ -3,7 +3,7 @@
 use crate::{
     conversation::message::{Block, Message, StopReason, Usage},
     ids::ModelRef,
-    provider::{Answer, Api, Part, Stop, ToolOutcome, Turn},
+    provider::{Answer, Api, Part, Stop, ToolOutcome, Turn, reach::Reach},
 };
 use serde_json::{Value, json};
 
@@ -38,7 +38,7 @@ pub enum NoAnswer {
     /// It cannot be read. The text says why.
     Unreadable(String),
     /// The model failed. The text is the provider's, and the usage counts.
-    Failed { said: String, usage: Usage },
+    Failed { said: String, usage: Usage, reach: Reach },
 }
 
 /// The answer in an assistant message.
@@ -60,7 +60,9 @@ pub fn answer(mut message: Value) -> Result<Answer, NoAnswer> {
     };
     let usage = assistant.usage.unwrap_or_default();
     if assistant.failed() {
-        return Err(NoAnswer::Failed { said: error.unwrap_or_else(|| "it failed without a word".to_owned()), usage });
+        let said = error.unwrap_or_else(|| "it failed without a word".to_owned());
+        let reach = if assistant.content.is_empty() { Reach::Refused } else { Reach::Sent };
+        return Err(NoAnswer::Failed { said, usage, reach });
     }
     let part = |block: &Block| match block {
         Block::Text(text) => Some(Part::text(text.as_str())),
@@ -125,8 +127,10 @@ mod tests {
         let read = answer(text).expect("an answer");
         assert_eq!((read.text().as_str(), &read.stop, read.usage.input), ("hi", &Stop::Length, 3));
         let failed = json!({"content": [], "stopReason": "error", "errorMessage": "overloaded", "usage": {"input": 5}});
-        let Err(NoAnswer::Failed { said, usage }) = answer(failed) else { panic!("an answer") };
-        assert_eq!((said.as_str(), usage.input), ("overloaded", 5));
+        let Err(NoAnswer::Failed { said, usage, reach }) = answer(failed) else { panic!("an answer") };
+        assert_eq!((said.as_str(), usage.input, reach), ("overloaded", 5, Reach::Refused));
+        let begun = json!({"content": [{"type": "text", "text": "I"}], "stopReason": "error"});
+        assert!(matches!(answer(begun), Err(NoAnswer::Failed { reach: Reach::Sent, .. })));
         for wrong in [json!("hi"), json!({"role": "user", "content": "hi", "timestamp": 1}), json!({"content": 7})] {
             assert!(matches!(answer(wrong.clone()), Err(NoAnswer::Unreadable(_))), "{wrong}");
         }

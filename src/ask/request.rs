@@ -141,6 +141,9 @@ pub enum Update {
     },
     /// An attempt had a cost.
     Spent(Spent),
+    /// An attempt at a summary ahead of the threshold failed without a report, and its provider may have read the input. Its
+    /// size by an estimate, in tokens. It is no cost.
+    AtStake(u64),
 }
 
 /// Outcome of a retry.

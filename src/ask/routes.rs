@@ -13,7 +13,10 @@ use crate::{
     conversation::{evidence, message::Usage, spending::Trigger},
     models::candidates::Way,
     provider::{
-        self, Answer, Delta, Encoded, Endpoint, Part, Trouble, TroubleKind, http::Http, openai_responses::compact,
+        self, Answer, Delta, Encoded, Endpoint, Part, Trouble, TroubleKind,
+        http::Http,
+        openai_responses::compact,
+        reach::{Input, Reach},
         summarizer,
     },
 };
@@ -95,6 +98,9 @@ struct Attempt {
 struct Charge {
     usage: Usage,
     is_estimated: bool,
+    /// The input by an estimate, where the request failed without a report and its provider may bill it nevertheless. It is
+    /// no cost: it counts only against the tokens that summaries without use may take.
+    at_stake: u64,
 }
 
 /// A request that was sent and whose tokens are not known. Dropping it charges an estimate: a provider bills the input of a
@@ -115,7 +121,7 @@ impl Charge {
     /// The input of a request by its estimate. Only automatic maintenance has a ceiling; a cancel of a client writes nothing.
     fn estimated(request: &Request) -> Self {
         let input = if request.origin.trigger.is_automatic() { request.limits.input } else { 0 };
-        Self { usage: Usage { input, total: input, ..Usage::default() }, is_estimated: input > 0 }
+        Self { usage: Usage { input, total: input, ..Usage::default() }, is_estimated: input > 0, at_stake: 0 }
     }
 
     /// The tokens that a provider reported, or else the estimate where the request may be billed, or where the report cannot be
@@ -126,11 +132,19 @@ impl Charge {
         match () {
             () if is_reported && sent > 0 && !evidence::is_credible_cost(&usage, sent) => {
                 let usage = Usage { input: sent, output: usage.output.min(sent), ..Usage::default() };
-                Self { usage: Usage { total: usage.context_tokens(), ..usage }, is_estimated: true }
+                Self { usage: Usage { total: usage.context_tokens(), ..usage }, is_estimated: true, at_stake: 0 }
             }
             () if !is_reported && is_billed => Self::estimated(request),
-            () => Self { usage, is_estimated: false },
+            () => Self { usage, is_estimated: false, at_stake: 0 },
         }
+    }
+
+    /// The tokens of a request that failed.
+    fn of_failed(request: &Request, failed: &Attempt) -> Self {
+        let charge = Self::of(request, failed.usage, is_billed(failed.trouble.kind));
+        let unknown = charge.usage == Usage::default() && failed.trouble.input() == Input::MaybeRead;
+        let counts = unknown && request.origin.trigger == Trigger::Speculative;
+        Self { at_stake: if counts { request.limits.input } else { 0 }, ..charge }
     }
 
     /// The cost as a report.
@@ -144,7 +158,7 @@ impl Charge {
     /// report that is too small would let it repeat.
     fn counted(&self, request: &Request) -> u64 {
         match (self.usage.context_tokens(), request.origin.trigger) {
-            (0, _) => 0,
+            (0, _) => self.at_stake,
             (tokens, Trigger::Speculative) => tokens.max(request.limits.input),
             (tokens, _) => tokens,
         }
@@ -219,6 +233,8 @@ impl Routes {
             if charge.usage != Usage::default() {
                 cost = sum(cost, charge.usage);
                 tell(charge.spent(request));
+            } else if charge.at_stake > 0 {
+                tell(Update::AtStake(charge.at_stake));
             }
             if let Some(less) = less {
                 tracing::info!(model = %candidate.model, most = less.max_tokens, "asked again for a smaller answer");
@@ -247,7 +263,7 @@ impl Routes {
         unreported.end();
         let charge = match &sent {
             Ok(answer) => Charge::of(request, answer.usage, true),
-            Err(attempt) => Charge::of(request, attempt.usage, is_billed(attempt.trouble.kind)),
+            Err(failed) => Charge::of_failed(request, failed),
         };
         if let Some(claim) = claim {
             claim.took(charge.counted(request));
@@ -316,13 +332,15 @@ impl Routes {
             // Some clients pass on the error of their provider.
             Unanswered::Error(said) => match Trouble::of(None, said, None) {
                 Trouble { kind: TroubleKind::Refused, .. } => unwilling(unanswered.to_string()),
-                trouble => trouble.into(),
+                trouble => trouble.reaching(Reach::Refused).into(),
             },
             _ => unwilling(unanswered.to_string()),
         })?;
         messages::answer(message).map_err(|error| match error {
             NoAnswer::Unreadable(what) => unwilling(what),
-            NoAnswer::Failed { said, usage } => Attempt { trouble: Trouble::of(None, &said, None), usage },
+            NoAnswer::Failed { said, usage, reach } => {
+                Attempt { trouble: Trouble::of(None, &said, None).reaching(reach), usage }
+            }
         })
     }
 }

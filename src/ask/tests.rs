@@ -20,7 +20,7 @@ use crate::{
     models::candidates::{Candidate, Way},
     provider::{
         self, Answer, Api, Beside, Cache, Delta, Encoded, Endpoint, KeySource, Part, Reasoning, Stop, ToolChoice,
-        ToolOutcome, Trouble, TroubleKind, Turn,
+        ToolOutcome, Trouble, TroubleKind, Turn, reach::Reach,
     },
 };
 use serde_json::{Value, json};
@@ -293,6 +293,7 @@ fn kinds(updates: &[Update]) -> Vec<&'static str> {
         Update::RetryEnd { outcome: RetryOutcome::Failed(_), .. } => "retry failed",
         Update::RetryEnd { outcome: RetryOutcome::Cancelled, .. } => "retry cancelled",
         Update::Spent(_) => "spent",
+        Update::AtStake(_) => "at stake",
     };
     updates.iter().map(kind).collect()
 }

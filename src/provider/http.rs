@@ -8,6 +8,7 @@ use super::{
     codec,
     format::WireFormat,
     keys,
+    reach::Reach,
 };
 use crate::{secret::Secret, text};
 use reqwest::{
@@ -48,7 +49,7 @@ impl Http {
         stall: Duration,
         told: &mut (dyn FnMut(&Delta) + Send),
     ) -> Result<Answer, Trouble> {
-        let key = keys::key(&endpoint.key, stall).await?;
+        let key = keys::key(&endpoint.key, stall).await.map_err(unsent)?;
         let key = key.as_ref();
         let mut guarded = Guarded { endpoint, key, held: String::new(), told };
         let asked = self.with_key(endpoint, key, request, stall, &mut |delta| guarded.take(delta)).await;
@@ -95,7 +96,7 @@ impl Http {
         most: u64,
         stall: Duration,
     ) -> Result<String, Trouble> {
-        let key = keys::key(&endpoint.key, stall).await?;
+        let key = keys::key(&endpoint.key, stall).await.map_err(unsent)?;
         let key = key.as_ref();
         let asked = async {
             let response = self.send(endpoint, key, request, stall).await?;
@@ -121,15 +122,15 @@ impl Http {
         stall: Duration,
     ) -> Result<Response, Trouble> {
         let Encoded { path, body } = request;
-        let url = address(&endpoint.base_url, &path)?;
-        let mut headers = headers(codec::wire_format(endpoint.api), key.map(Secret::reveal))?;
+        let url = address(&endpoint.base_url, &path).map_err(unsent)?;
+        let mut headers = headers(codec::wire_format(endpoint.api), key.map(Secret::reveal)).map_err(unsent)?;
         for (name, value) in &endpoint.headers {
             let (name, value) = (HeaderName::try_from(name.as_str()), secret_value(value.reveal()));
             if let (Ok(name), Ok(value)) = (name, value) {
                 headers.insert(name, value);
             }
         }
-        let client = self.client(&url)?;
+        let client = self.client(&url).map_err(unsent)?;
         let sent = client.post(&url).headers(headers).body(body.to_string()).send();
         let response = within(stall, sent).await?.map_err(|error| trouble(&error))?;
         let status = response.status();
@@ -319,7 +320,7 @@ async fn refused(mut response: Response, stall: Duration) -> Trouble {
         _ => body.into_owned(),
     };
     let said = if said.trim().is_empty() { reason(status) } else { said };
-    Trouble::of(Some(status.as_u16()), &said, retry_after)
+    Trouble::of(Some(status.as_u16()), &said, retry_after).reaching(Reach::Refused)
 }
 
 /// The text for an error without a body, in the words of the providers' SDKs.
@@ -404,7 +405,12 @@ async fn read_document(mut response: Response, most: u64, stall: Duration) -> Re
     Ok(document)
 }
 
-/// The trouble of a request that could not be sent.
+/// The trouble of a request that this side refuses.
+fn unsent(trouble: Trouble) -> Trouble {
+    trouble.reaching(Reach::Unsent)
+}
+
+/// The trouble of a request without the head of a response.
 fn trouble(error: &reqwest::Error) -> Trouble {
     let text = in_full(error);
     let lower = text.to_ascii_lowercase();
@@ -417,7 +423,8 @@ fn trouble(error: &reqwest::Error) -> Trouble {
         () if error.is_connect() || error.is_timeout() => TroubleKind::Unreachable,
         () => TroubleKind::CutOff,
     };
-    Trouble::new(kind, text)
+    let reach = if error.is_builder() || error.is_connect() { Reach::Unsent } else { Reach::Sent };
+    Trouble::new(kind, text).reaching(reach)
 }
 
 fn broken_off(error: &reqwest::Error) -> Trouble {

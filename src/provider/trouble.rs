@@ -1,6 +1,9 @@
 //! Failed requests, named by the next step of the caller, with the provider's text.
 
-use super::overflow::{self, Meaning, Overflow, Reservation};
+use super::{
+    overflow::{self, Meaning, Overflow, Reservation},
+    reach::Reach,
+};
 use crate::{conversation::message::Usage, text};
 use regex::Regex;
 use serde::{Deserialize, Serialize};
@@ -19,6 +22,8 @@ pub struct Trouble {
     pub retry_after: Option<Duration>,
     /// The tokens that the provider reported before the failure.
     pub usage: Usage,
+    /// How far the request got.
+    pub reach: Reach,
 }
 
 /// The kind of a failed request.
@@ -71,7 +76,14 @@ impl Trouble {
     /// Without a status.
     #[must_use]
     pub fn new(kind: TroubleKind, said: impl Into<String>) -> Self {
-        Self { kind, status: None, said: said.into(), retry_after: None, usage: Usage::default() }
+        Self {
+            kind,
+            status: None,
+            said: said.into(),
+            retry_after: None,
+            usage: Usage::default(),
+            reach: Reach::default(),
+        }
     }
 
     /// The trouble of an error response, or of an error inside an answer that began well.
@@ -102,7 +114,7 @@ impl Trouble {
         };
         let later = matches!(kind, TroubleKind::Throttled | TroubleKind::Broken);
         let retry_after = retry_after.or_else(|| stated_wait(body).filter(|_| later));
-        Self { kind, status, said: body.to_owned(), retry_after, usage: Usage::default() }
+        Self { kind, status, said: body.to_owned(), retry_after, usage: Usage::default(), reach: Reach::default() }
     }
 
     /// The same, known to be no answer of such a provider.

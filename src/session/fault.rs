@@ -171,6 +171,8 @@ pub enum Fault {
     SizeHalved,
     /// The tokens of summaries ahead that came to nothing are not counted.
     UnusedForgotten,
+    /// The requests of summaries ahead that failed and that their providers may have read are not counted.
+    AtStakeForgotten,
 }
 
 #[cfg(not(any(test, feature = "simulator")))]

@@ -1,7 +1,7 @@
 //! Summaries that are made before the threshold, through the real binary and a provider on loopback.
 
 use crate::{
-    provider::{Format, Provider, Step},
+    provider::{Asked, Format, Provider, Step, Trouble},
     summarizing::{good_model, held_model, settings},
     support::{Daemon, Home, assistant, text_of, user},
 };
@@ -197,4 +197,50 @@ fn a_daemon_that_dies_while_a_summary_is_made_ahead_leaves_no_operation_behind()
     );
     assert_eq!(daemon.append(&session, &more())["next"]["reason"], "threshold");
     assert_eq!(daemon.until("compaction_end")["params"]["event"]["outcome"], "completed");
+}
+
+/// Six rounds near the threshold with a provider that always answers so. Other settings let a summary begin again after one
+/// that was refused.
+fn six_rounds(step: Step) -> (Provider, Daemon, String) {
+    let provider = Provider::start(Format::OpenAiChat);
+    provider.otherwise(move |_: &Asked| step.clone());
+    let home = Home::new();
+    let set = json!({"compaction": {"speculative": true}, "retry": {"enabled": false}});
+    home.settings(&settings(&provider, Format::OpenAiChat, set));
+    let mut daemon = Daemon::at(home);
+    let session = daemon.new_session(json!({"cwd": "/project"}));
+    let first = [user("Look at the parser."), assistant(&text_of(NEAR / 2, "parser"))];
+    let second = [user("And at the lexer."), assistant(&text_of(NEAR / 2, "lexer"))];
+    daemon.append(&session, &[first, second].concat());
+    for round in 0..6 {
+        while why(&mut daemon, &session).contains("is being made ahead") {}
+        let patch = json!({"compaction": {"keepRecentTokens": 10_000 + round}});
+        daemon.ok("settings/set", json!({"scope": "session", "sessionId": session, "patch": patch}));
+        daemon.append(&session, &[user("Go on."), assistant("Yes.")]);
+    }
+    while why(&mut daemon, &session).contains("is being made ahead") {}
+    (provider, daemon, session)
+}
+
+#[test]
+fn requests_that_fail_after_a_provider_may_have_read_them_are_bounded_and_are_no_cost() {
+    let broken = Step::answer("## Goal\nparse").pieces(4).error_in_stream(Trouble::Server);
+    for step in [broken, Step::server_error()] {
+        let (provider, mut daemon, session) = six_rounds(step);
+        let why = why(&mut daemon, &session);
+        assert!(why.contains("those of the last hour that came to nothing took"), "{why}");
+        let tokens: u64 = provider.asked().iter().map(Asked::tokens).sum();
+        assert!((100_000..=200_000).contains(&tokens), "{tokens} tokens were sent");
+        let status = daemon.ok("session/status", json!({"sessionId": session}));
+        assert_eq!(status["spent"]["total"]["requests"], 0, "{status:#}");
+        assert_eq!(status["spent"]["lastHour"]["tokens"], 0);
+    }
+}
+
+#[test]
+fn requests_that_a_provider_evidently_did_not_read_take_nothing_of_the_bound() {
+    let (provider, mut daemon, session) = six_rounds(Step::unauthorized());
+    let why = why(&mut daemon, &session);
+    assert!(!why.contains("came to nothing took"), "{why}");
+    assert!(provider.asked().len() >= 6, "{}", provider.asked().len());
 }

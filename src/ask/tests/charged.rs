@@ -67,3 +67,29 @@ fn a_summary_ahead_counts_for_no_less_than_was_sent() {
         assert_eq!(sent, Some(20));
     }
 }
+
+#[test]
+fn a_summary_ahead_that_fails_without_a_report_is_at_stake_unless_it_evidently_was_not_read() {
+    let broken = |reach| Reply::Ends(Vec::new(), Err(Trouble::new(TroubleKind::Broken, "").reaching(reach)));
+    let cut = || fails(TroubleKind::CutOff);
+    for (trigger, reply, at_stake, spent, left) in [
+        (Trigger::Speculative, broken(Reach::Refused), Some(20), 0, 80),
+        (Trigger::Speculative, broken(Reach::Sent), Some(20), 0, 80),
+        (Trigger::Speculative, broken(Reach::Unsent), None, 0, 100),
+        (Trigger::Threshold, broken(Reach::Refused), None, 0, 100),
+        // It is charged already.
+        (Trigger::Speculative, cut(), None, 20, 80),
+    ] {
+        let allowance = Arc::new(Allowance::new(100));
+        let mut request = at_provider();
+        (request.origin.trigger, request.limits.input, request.retry) = (trigger, 20, Policy::NEVER);
+        request.limits.tokens = Some((allowance.clone(), 90));
+        let world = World::new([reply]);
+        world.ask(&request).expect_err("no answer");
+        let updates = world.updates();
+        let found = updates.iter().find_map(|it| if let Update::AtStake(it) = it { Some(*it) } else { None });
+        let costs = updates.iter().filter_map(|it| if let Update::Spent(it) = it { Some(it) } else { None });
+        assert_eq!((found, costs.map(|it| it.usage.context_tokens()).sum::<u64>()), (at_stake, spent), "{trigger:?}");
+        assert!(allowance.has(left).is_ok() && allowance.has(left + 1).is_err(), "{trigger:?} {left}");
+    }
+}

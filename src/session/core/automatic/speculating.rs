@@ -83,7 +83,7 @@ struct Making {
     phase: Phase,
     /// The sizes at its begin.
     begun: Refused,
-    /// The tokens that its requests took, or that were sent with them.
+    /// The tokens that its requests took, that were sent with them, or that a failed one may have taken.
     charged: u64,
 }
 
@@ -384,7 +384,7 @@ impl Core {
     pub(in crate::session::core) fn throw_away(&mut self) {
         let Some(making) = self.upkeep.ahead.making.take() else { return };
         making.stop.request();
-        self.spend_unused(&making);
+        self.spend_unused(making.charged);
         let fullness = self.state.measure();
         self.upkeep.ahead.rest =
             Some(Rest { context_tokens: fullness.context_tokens, threshold: fullness.budget.threshold });

@@ -19,6 +19,7 @@ use crate::{
     conversation::{
         entry::{self, Body, Entry},
         mirroring,
+        spending::Trigger,
     },
     ids::{EntryId, OperationId},
     log::{history::History, sealed::Blocking},
@@ -305,8 +306,14 @@ impl Core {
         };
         match (step, self.work.drafting(id)) {
             (Step::Request(_, Update::Spent(spent)), _) => {
-                self.charge_ahead(id, &spent);
+                // A provider may report too few of them.
+                if spent.trigger == Trigger::Speculative {
+                    self.charge_ahead(id, spent.usage.context_tokens().max(spent.sent));
+                }
                 self.costs.add(id.clone(), spent, self.now);
+            }
+            (Step::Request(_, Update::AtStake(tokens)), _) if !planted(Fault::AtStakeForgotten) => {
+                self.charge_ahead(id, tokens);
             }
             (_, None) => {}
             (Step::Progress { done, total }, Some(operation))
@@ -555,6 +562,6 @@ fn send_update(operation: &mut Operation, purpose: Purpose, update: Update) {
             };
             operation.retry_ends(purpose.into(), attempt, failure.as_ref());
         }
-        (Update::Begins | Update::Delta(_) | Update::Complete | Update::Spent(_), _) => {}
+        (Update::Begins | Update::Delta(_) | Update::Complete | Update::Spent(_) | Update::AtStake(_), _) => {}
     }
 }

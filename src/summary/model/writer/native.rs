@@ -121,7 +121,7 @@ impl Writer<'_> {
         };
         // The events of the operation are those of the summary.
         let tell = |update: Update| {
-            if let Update::Spent(_) = update {
+            if let Update::Spent(_) | Update::AtStake(_) = update {
                 (self.tell)(Step::Request(purpose, update));
             }
         };

@@ -1,8 +1,6 @@
 //! Summaries ahead that came to nothing: when the next one may begin, and what the client is told.
 
-use super::Making;
 use crate::{
-    ask::spent::Spent,
     compaction::fruitless::{self, Refused},
     conversation::{
         path::Path,
@@ -80,9 +78,9 @@ impl Core {
     }
 
     /// Records the tokens of a summary without use. Before the file was read, its costs are found there.
-    pub(super) fn spend_unused(&mut self, making: &Making) {
+    pub(super) fn spend_unused(&mut self, tokens: u64) {
         if let Some(unused) = &mut self.upkeep.ahead.failing.unused {
-            unused.add(making.charged, self.now);
+            unused.add(tokens, self.now);
         }
     }
 
@@ -91,10 +89,13 @@ impl Core {
         unused.map_or(0, |unused| unused.tokens(self.now))
     }
 
-    /// Counts the tokens of a request for the summary that is made ahead. A provider may report too few of them.
-    pub(in crate::session::core) fn charge_ahead(&mut self, id: &OperationId, spent: &Spent) {
+    /// Counts the tokens that a request for a summary ahead took, or may have taken. A request that is cancelled with its
+    /// summary reports after it, and has no use. A compaction uses the requests of the summary that it took over.
+    pub(in crate::session::core) fn charge_ahead(&mut self, id: &OperationId, tokens: u64) {
         if let Some(making) = self.upkeep.ahead.making.as_mut().filter(|making| making.id == *id) {
-            making.charged = making.charged.saturating_add(spent.usage.context_tokens().max(spent.sent));
+            making.charged = making.charged.saturating_add(tokens);
+        } else if self.work.drafting(id).is_none() {
+            self.spend_unused(tokens);
         }
     }
 

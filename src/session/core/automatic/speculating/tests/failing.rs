@@ -18,6 +18,11 @@ fn lied(id: &OperationId, sent: u64) -> Input {
     Input::Reported(id.clone(), Progress::Summary(Step::Request(purpose, Update::Spent(spent))))
 }
 
+/// A request of so many tokens failed, and its provider may have read it.
+fn at_stake(id: &OperationId, tokens: u64) -> Input {
+    Input::Reported(id.clone(), Progress::Summary(Step::Request(Purpose::Compaction, Update::AtStake(tokens))))
+}
+
 /// Orders the draft of a plan, and returns its order.
 fn drafting(held: &mut Held, order: PlanOrder) -> DraftOrder {
     let id = order.id.clone();
@@ -95,28 +100,70 @@ fn a_success_ends_the_row() {
     assert_eq!(codes(&refuse(&mut held, order)), [], "it is the first again");
 }
 
-#[test]
-fn those_that_come_to_nothing_take_at_most_two_windows_an_hour_however_little_is_reported() {
+/// Appends short messages while other settings make each summary stale, and reports a request of each one by `report`. With
+/// `late` the report follows the end of its summary. Returns the session and the tokens that were sent.
+fn spend(report: fn(&OperationId, u64) -> Input, late: bool) -> (Held, u64) {
     let mut held = near();
-    let mut sent = 0;
+    let (mut sent, mut ended) = (0, None);
     for number in 1..200 {
-        // Other settings make each one stale.
         set(&mut held, json!({"keepRecentTokens": 500 + number}));
-        let Some(order) = planning(append(&mut held, number, user("go"))) else { continue };
+        let planned = planning(append(&mut held, number, user("go")));
+        if let Some((id, span)) = ended.take() {
+            held.feed(report(&id, span));
+        }
+        let Some(order) = planned else { continue };
         let order = drafting(&mut held, order);
-        assert!(order.tokens.is_some_and(|most| sent + most <= 2 * WINDOW), "{:?} beside {sent}", order.tokens);
         let span = tokens(&held);
-        held.feed(lied(&order.id, span));
+        // The report of the summary before this one came when this one had begun.
+        let unreported = if late { span } else { 0 };
+        assert!(
+            order.tokens.is_some_and(|most| sent + most <= 2 * WINDOW + unreported),
+            "{:?} beside {sent}",
+            order.tokens
+        );
+        match late {
+            true => ended = Some((order.id, span)),
+            false => drop(held.feed(report(&order.id, span))),
+        }
         sent += span;
     }
     // The last one is thrown away, too.
     set(&mut held, json!({"keepRecentTokens": 499}));
     assert!(append(&mut held, 200, user("go")).len() > 1);
-    assert!(sent > WINDOW && sent <= fruitless::most(WINDOW), "{sent}");
-    let said = why(&mut held, 201);
-    assert!(said.contains(&format!("took {sent} of {} tokens", fruitless::most(WINDOW))), "{said}");
-    held.at.now += Duration::from_secs(3_661);
-    assert!(planning(append(&mut held, 202, user("go on"))).is_some(), "the hour is over");
+    (held, sent)
+}
+
+#[test]
+fn those_that_come_to_nothing_take_at_most_two_windows_an_hour_however_little_is_reported() {
+    for report in [lied, at_stake] {
+        let (mut held, sent) = spend(report, false);
+        assert!(sent > WINDOW && sent <= fruitless::most(WINDOW), "{sent}");
+        let said = why(&mut held, 201);
+        assert!(said.contains(&format!("took {sent} of {} tokens", fruitless::most(WINDOW))), "{said}");
+        held.at.now += Duration::from_secs(3_661);
+        assert!(planning(append(&mut held, 202, user("go on"))).is_some(), "the hour is over");
+    }
+}
+
+#[test]
+fn a_request_that_reports_after_the_end_of_its_summary_counts_too() {
+    for report in [lied, at_stake] {
+        let (mut held, sent) = spend(report, true);
+        assert!(sent > WINDOW && sent <= fruitless::most(WINDOW) + WINDOW, "{sent}");
+        let said = why(&mut held, 201);
+        assert!(said.contains(&format!("took {sent} of {} tokens", fruitless::most(WINDOW))), "{said}");
+    }
+}
+
+#[test]
+fn a_failed_request_that_may_have_been_read_is_no_cost() {
+    let mut held = near();
+    let order = ask(&mut held);
+    held.feed(at_stake(&order.id, 1_000));
+    held.feed(Input::Drafted(order.id, Err(Failure::Internal("the provider failed".to_owned()))));
+    assert_eq!(held.core.spent().total.requests, 0);
+    assert_eq!(held.core.costs.len(), 0, "no entry is written");
+    assert_eq!(held.core.tokens_ahead(), fruitless::most(WINDOW) - 1_000);
 }
 
 #[test]
