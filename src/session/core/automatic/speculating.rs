@@ -288,6 +288,10 @@ impl Core {
         if unwritten || waits {
             return false;
         }
+        // A handoff uses no summary. Whether the turn has settled at the threshold is not known before.
+        if self.relays() {
+            return false;
+        }
         let fullness = state.measure();
         let holds = |rest: Rest| rest.holds(fullness.context_tokens, fullness.budget.threshold);
         fullness.compaction.speculative != Speculative::Fixed(false)

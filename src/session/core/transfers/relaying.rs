@@ -48,11 +48,14 @@ impl Core {
     /// The part of the path that maintenance hands off, where the turn has settled and the client goes on with the new
     /// session.
     pub(in crate::session::core) fn part_to_relay(&self, reason: Reason) -> Option<Path> {
-        let hands_off = reason == Reason::Threshold
-            && self.state.measure().compaction.strategy == Strategy::Handoff
+        if reason == Reason::Threshold && self.relays() { self.settled_part() } else { None }
+    }
+
+    /// Whether maintenance at the threshold hands off where the turn has settled.
+    pub(in crate::session::core) fn relays(&self) -> bool {
+        self.state.measure().compaction.strategy == Strategy::Handoff
             && !self.upkeep.relays.replaced
-            && self.client_follows_handoffs();
-        if hands_off { self.settled_part() } else { None }
+            && self.client_follows_handoffs()
     }
 
     /// Whether the client goes on with the session that a handoff makes. It declares so, or it has asked for a handoff of this

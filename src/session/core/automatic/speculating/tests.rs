@@ -689,3 +689,17 @@ fn no_summary_begins_on_an_estimate_before_the_tokenizer_counts() {
     assert!(held.core.counting.runs());
     assert!(planning(append(&mut held, 1, user("go on"))).is_none());
 }
+
+#[test]
+fn no_summary_begins_where_the_threshold_hands_off() {
+    for (strategy, follows, begins) in
+        [("handoff", true, false), ("handoff", false, true), ("context_full", true, true)]
+    {
+        let mut held = near_of(&messages(), json!({"strategy": strategy}));
+        held.core.upkeep.relays.asked = follows;
+        let planned = planning(append(&mut held, 1, user("go on")));
+        assert_eq!(planned.is_some(), begins, "{strategy}, {follows}");
+        let settled = planning(append(&mut held, 2, assistant("Yes.")));
+        assert_eq!(settled.is_some(), false, "{strategy}, {follows}");
+    }
+}
