@@ -2,7 +2,12 @@
 
 use crate::{
     compaction::decide::Matter,
-    conversation::{batch::Batch, message::outline::Role, path::Path},
+    conversation::{
+        batch::Batch,
+        entry::{Body, Entry},
+        message::outline::Role,
+        path::Path,
+    },
     protocol::types::IdleSkipped,
     session::{
         core::{Core, Ending},
@@ -10,6 +15,7 @@ use crate::{
     },
     settings::Switch,
 };
+use std::sync::Arc;
 
 /// Whether the model is to answer the newest message: one of the user or of an agent, or a tool result. An answer that failed
 /// or was cut off may be repeated, but no request runs.
@@ -18,11 +24,13 @@ fn awaits_answer(path: &Path) -> bool {
     newest.is_some_and(|newest| matches!(newest.role, Role::User | Role::Developer | Role::ToolResult))
 }
 
-/// Whether a tool call waits for its result. A text that was pinned behind the call answers nothing.
+/// Whether a tool call waits for its result. A text that was pinned behind the call answers nothing, and neither does the
+/// summary of a branch that was left for the call.
 fn awaits_result(path: &Path) -> bool {
     let mut batch = Batch::default();
     let answer = path.iter().rposition(|entry| entry.is_from(Role::Assistant)).unwrap_or(path.len());
-    path[answer..].iter().filter(|entry| !entry.is_pinned_text()).for_each(|entry| batch.push(entry));
+    let answers = |entry: &&Arc<Entry>| !entry.is_pinned_text() && !matches!(entry.body, Body::BranchSummary(_));
+    path[answer..].iter().filter(answers).for_each(|entry| batch.push(entry));
     batch.is_open()
 }
 
