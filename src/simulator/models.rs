@@ -16,7 +16,7 @@ use crate::{
     },
     conversation::{message::Usage, tokens::Estimator},
     prompts::Prompt,
-    provider::{self, Answer, Api, Delta, Encoded, Endpoint, Part, Stop, Trouble, TroubleKind, Turn},
+    provider::{self, Answer, Api, Delta, Encoded, Endpoint, Part, Stop, Trouble, TroubleKind, Turn, reach::Reach},
 };
 use serde_json::{Value, json};
 use std::{
@@ -41,7 +41,7 @@ struct State {
     requests: BTreeMap<u64, Asked>,
     /// Number of the next request.
     next: u64,
-    /// Tokens of all requests.
+    /// Tokens of all requests that a model may have read.
     tokens: u64,
     hooking: Hooking,
     /// Number of calls of each hook.
@@ -138,7 +138,7 @@ impl Models {
         self.state().next
     }
 
-    /// The tokens of all requests so far.
+    /// The tokens of all requests so far that a model may have read, and its provider may bill.
     #[must_use]
     pub fn tokens(&self) -> u64 {
         self.state().tokens
@@ -176,7 +176,15 @@ impl Models {
         let step = state.script.step(model, earlier);
         let number = state.next;
         state.next += 1;
-        state.tokens += tokens;
+        let is_refused = match step.end {
+            End::Fails(fault) => fault.is_refusal(),
+            // The error of a client says nothing of an answer that had begun.
+            End::BreaksOff(_, fault) => by == By::Client && fault.is_refusal(),
+            _ => false,
+        };
+        if !is_refused {
+            state.tokens += tokens;
+        }
         let purpose = purpose(prompt);
         let asked = Asked { at, model: model.to_owned(), by, purpose, tokens, max_tokens, outcome: Outcome::Running };
         state.requests.insert(number, asked);
@@ -210,7 +218,7 @@ impl Receipt<'_> {
     /// Breaks the answer off behind so many pieces, where the script says so.
     async fn breaks(&self, pieces: usize, stall: Option<Duration>) -> Result<(), Trouble> {
         match self.step.end {
-            End::BreaksOff(after, fault) if after <= pieces => Err(fault.trouble()),
+            End::BreaksOff(after, fault) if after <= pieces => Err(fault.trouble(Reach::Sent)),
             End::Silent(after) if after <= pieces => match stall {
                 Some(stall) => self.waits(stall, Some(stall)).await,
                 None => future::pending().await,
@@ -237,7 +245,7 @@ impl Receipt<'_> {
             _ => self.waits(Duration::from_millis(first_ms), stall).await?,
         }
         if let End::Fails(fault) = end {
-            return Err(fault.trouble());
+            return Err(fault.trouble(Reach::Refused));
         }
         let answer = texts::answer(&self.step.text, prompt);
         let pieces = pieces(&answer, self.step.pieces);

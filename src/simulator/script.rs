@@ -2,7 +2,7 @@
 
 use crate::{
     ids::random::SplitMix64,
-    provider::{Trouble, TroubleKind, overflow::Overflow},
+    provider::{Trouble, TroubleKind, overflow::Overflow, reach::Reach},
 };
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, time::Duration};
@@ -145,11 +145,18 @@ impl Fault {
         Self { kind, retry_after_ms: None }
     }
 
-    /// The failure of a request.
+    /// The failure of a request that got so far.
     #[must_use]
-    pub fn trouble(self) -> Trouble {
+    pub fn trouble(self, reach: Reach) -> Trouble {
         let retry_after = self.retry_after_ms.map(Duration::from_millis);
-        Trouble { retry_after, ..Trouble::new(self.kind, "as scripted") }
+        Trouble { retry_after, ..Trouble::new(self.kind, "as scripted") }.reaching(reach)
+    }
+
+    /// Whether the failure says that no model read the request.
+    #[must_use]
+    pub fn is_refusal(self) -> bool {
+        use TroubleKind::{Denied, NotFound, OutOfQuota, Overflow, Throttled, TooLarge};
+        matches!(self.kind, Denied | NotFound | OutOfQuota | Overflow(_) | Throttled | TooLarge)
     }
 
     /// The text of a client that passes on this failure of its provider.
@@ -164,7 +171,8 @@ impl Fault {
             TroubleKind::Throttled => "429 too many requests".to_owned(),
             TroubleKind::Denied => "401 invalid api key".to_owned(),
             TroubleKind::NotFound => "404 model not found".to_owned(),
-            TroubleKind::Broken | TroubleKind::CutOff | TroubleKind::Stalled => "503 overloaded".to_owned(),
+            TroubleKind::OutOfQuota => "402 payment required".to_owned(),
+            TroubleKind::Broken | TroubleKind::CutOff | TroubleKind::Stalled => "500 internal server error".to_owned(),
             other => format!("as scripted: {other:?}"),
         }
     }
