@@ -147,7 +147,7 @@ impl Recoveries {
     }
 
     /// An append was answered.
-    pub fn appended(&mut self, asked: &Asked, result: &Value) {
+    pub fn appended(&mut self, asked: &Asked, result: &Value, file: &File) {
         self.session_changes();
         let messages = asked.params["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
         if messages.iter().any(|message| message["role"] == "user") {
@@ -167,8 +167,23 @@ impl Recoveries {
                 Value::Bool(on) => AutoCompaction::Set(*on),
                 _ => AutoCompaction::Resting,
             };
-            self.named.insert(id, (self.is_stale(), auto));
+            let is_stale = self.is_stale() && !self.answers_by_given(messages, file);
+            self.named.insert(id, (is_stale, auto));
         }
+    }
+
+    /// Whether a session without a chosen model takes the model of the given context from its answer: the answer names it, or
+    /// names none.
+    fn answers_by_given(&self, messages: &[Value], file: &File) -> bool {
+        let (Some(given), Some(last)) = (&self.given, &self.last) else { return false };
+        let named = messages.last().is_some_and(|answer| {
+            answer["model"].is_null()
+                || given.model.as_ref().is_some_and(|model| {
+                    answer["provider"] == model.provider.as_str() && answer["model"] == model.id.as_str()
+                })
+        });
+        let is_chosen = file.chain().any(|entry| matches!(entry.body, Body::ModelChange { .. }));
+        named && !is_chosen && given.compaction == last.given.compaction
     }
 
     /// A request that may rewrite the context, or changes what it is measured by, was answered.
