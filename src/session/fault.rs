@@ -173,6 +173,8 @@ pub enum Fault {
     UnusedForgotten,
     /// The requests of summaries ahead that failed and that their providers may have read are not counted.
     AtStakeForgotten,
+    /// The cancel of a compaction after the turn is answered before its entry is on disk.
+    CancelNotWritten,
 }
 
 #[cfg(not(any(test, feature = "simulator")))]

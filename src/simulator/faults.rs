@@ -93,6 +93,7 @@ const FAULTS: &[(Fault, Rule, u64)] = &[
     (Fault::SummaryOnBranch, Rule::SummaryAtTarget, 13),
     (Fault::StateForgotten, Rule::ThereAndBack, 180),
     (Fault::TailNamed, Rule::UnreadStays, 0),
+    (Fault::CancelNotWritten, Rule::AnsweredIsDurable, 69),
 ];
 
 /// Faults of trust, in sessions in which someone lies.
@@ -102,6 +103,7 @@ const TRUST: &[(Fault, Rule, u64)] = &[
     (Fault::OverflowAssumed, Rule::OverflowOnlyWhereNothingFits, 0),
     (Fault::SizeHalved, Rule::FitsTheTrueWindow, 12),
     (Fault::UnusedForgotten, Rule::SpendingIsBounded, 0),
+    (Fault::AtStakeForgotten, Rule::SpendingIsBounded, 600),
 ];
 
 /// Seeds of a usual run.

@@ -161,9 +161,11 @@ impl Observer {
         self.idling.feeds(input);
         match input {
             Input::Command(_, ticket) => self.turns.reached(ticket.number(), &self.requests, self.indexed),
-            Input::Cancel(_, ticket) => self.cancels.reaches(ticket.number(), &self.requests, &self.operations),
+            Input::Cancel(_, ticket) => {
+                self.cancels.reaches(ticket.number(), &self.requests, &self.operations, &self.later)
+            }
             Input::RequestCancelled(request) => {
-                self.cancels.reaches(*request, &self.requests, &self.operations);
+                self.cancels.reaches(*request, &self.requests, &self.operations, &self.later);
                 self.turns.request_cancelled(*request, &self.requests, self.file.count());
             }
             Input::Stop => {
@@ -221,7 +223,7 @@ impl Observer {
         self.trust.exchanged(exchange);
     }
 
-    /// So many requests with so many tokens were sent to models until now, in milliseconds since 1970.
+    /// So many requests were sent to models until now, in milliseconds since 1970. Models may have read so many of their tokens.
     pub fn models_were_asked(&mut self, requests: u64, tokens: u64, now: i64) {
         self.spending.sent(tokens, now);
         self.budget.sent(requests, now);
@@ -478,7 +480,7 @@ impl Observer {
                 self.recoveries.gives(&asked, Some(failure))?;
                 self.trust.refuses(&asked, failure, may_end, &self.file)?;
             }
-            return self.cancels.answered(&asked, None, &self.requests, &self.operations, &self.later);
+            return self.cancels.answered(&asked, None, &self.operations, &self.later, &self.file);
         }
         self.sees_appends(&asked)?;
         let named = if matches!(asked.method, "session/compact" | "session/append" | "session/configure") {
@@ -500,10 +502,10 @@ impl Observer {
                 let runs = |id: &OperationId| self.operations.is_open(id);
                 self.later.named_next(&asked, &named, runs, &self.requests, &self.file)?;
                 self.operations.named_next(&asked, &named)?;
-                self.recoveries.appended(&asked, &named);
+                self.recoveries.appended(&asked, &named, &self.file);
             }
             "session/cancel" => {
-                self.cancels.answered(&asked, Some(&result()), &self.requests, &self.operations, &self.later)?;
+                self.cancels.answered(&asked, Some(&result()), &self.operations, &self.later, &self.file)?;
             }
             "session/compact" => {
                 let ends = |id: &OperationId| self.cancels.was_named(id) || self.turns.may_end_later();

@@ -117,6 +117,22 @@ fn a_compaction_that_was_cancelled_is_gone_after_a_kill() {
 }
 
 #[test]
+fn a_kill_right_after_the_answer_of_a_cancel_brings_nothing_back() {
+    let mut daemon = Daemon::start();
+    for round in 0..8 {
+        let (session, id) = waiting(&mut daemon);
+        let which = if round % 2 == 0 { id.clone() } else { Value::Null };
+        let mut params = json!({"sessionId": session, "operationId": which});
+        params.as_object_mut().expect("an object").retain(|_, value| !value.is_null());
+        let cancelled = daemon.ok("session/cancel", params);
+        daemon = daemon.restarted();
+        assert_eq!(cancelled["cancelled"][0]["operationId"], id);
+        load(&mut daemon, &session);
+        assert_eq!(listed(&mut daemon, &session), json!([]), "round {round}");
+    }
+}
+
+#[test]
 fn a_compaction_that_waits_outlives_a_close() {
     let mut daemon = Daemon::start();
     let (session, id) = waiting(&mut daemon);

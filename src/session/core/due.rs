@@ -10,7 +10,10 @@ use crate::{
     compaction::{decide::Rest, prune::pays::Considered, recovery::Remedy},
     conversation::attempts::Attempted,
     ids::{EntryId, ModelRef, OperationId},
-    protocol::events::{Event, Reason, RecoveryAction, RecoveryReason},
+    protocol::{
+        events::{Event, Reason, RecoveryAction, RecoveryReason},
+        types::Cancelled,
+    },
     session::{effects::Ticket, hooks::Hooks, operations::Asked, stop::Stop},
 };
 use std::{
@@ -61,6 +64,15 @@ pub(super) struct AfterTurn {
     pub waiting: Option<Delayed>,
     /// Whether the newest entry about it on the path may be outdated.
     pub is_unwritten: bool,
+    /// A cancelled compaction that a restart would bring back: the entry which says that it waits no more is not on disk.
+    pub withdrawn: Option<Withdrawn>,
+}
+
+/// A cancelled compaction whose entry is not on disk.
+pub(super) struct Withdrawn {
+    pub id: OperationId,
+    /// The cancels that name it, with their answers. They are answered when the entry is on disk.
+    pub cancels: Vec<(Ticket, Vec<Cancelled>)>,
 }
 
 /// A compaction that waits for the end of the turn.

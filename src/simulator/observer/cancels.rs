@@ -1,7 +1,9 @@
-//! Cancels: they wait for nothing, and end what they name.
+//! Cancels: they wait for nothing, and end what they name. Only the answer that names a compaction after the turn waits: for
+//! the entry after which no restart brings that one back.
 
 use super::{
     Rule, Verdict,
+    file::File,
     later::Later,
     names::named,
     operations::Operations,
@@ -21,12 +23,47 @@ use std::collections::HashSet;
 struct Reached {
     request: TicketNumber,
     which: Option<OperationId>,
+    /// Operations that its answer has to name.
+    meant: Vec<OperationId>,
+    /// Operations that were open.
+    open: Vec<OperationId>,
+    /// The summary that was being made ahead, if it is meant.
+    ahead: Option<OperationId>,
+    /// Number of the requests for a compaction that waited for their turn.
+    waiting: usize,
+    /// Whether the answer waits for an entry.
+    writes: bool,
+}
+
+impl Reached {
+    fn new(asked: &Asked, requests: &Requests, operations: &Operations, later: &Later) -> Self {
+        let which = asked.params["operationId"].as_str().map(OperationId::from);
+        let meant = |id: &&OperationId| which.as_ref().is_none_or(|which| which == *id);
+        let pending = || later.pending().iter().filter(meant);
+        let ahead = operations.ahead(which.as_ref()).cloned();
+        // The id of one whose request is not answered is not known.
+        let comes_later = |number| requests.open(number).is_some_and(Asked::comes_later);
+        let asks_for_later = requests.compactions_before(asked.number).any(comes_later);
+        let waits_on = pending().filter(|id| !later.is_superseded(id));
+        let named = operations.that_can_end(which.as_ref()).chain(&ahead).chain(waits_on);
+        Self {
+            request: asked.number,
+            meant: named.cloned().collect(),
+            open: operations.all_open().cloned().collect(),
+            waiting: requests.compactions_before(asked.number).filter(|it| !operations.has_owner(*it)).count(),
+            writes: pending().next().is_some() || asks_for_later,
+            ahead,
+            which,
+        }
+    }
 }
 
 /// The cancels of the input that is handled.
 #[derive(Debug, Default)]
 pub struct Cancels {
     reached: Option<Reached>,
+    /// Those of earlier inputs whose answers wait for an entry.
+    writing: Vec<Reached>,
     /// Operations that end before the input is done.
     due: Vec<OperationId>,
     /// The summary that was being made ahead and is to be stopped.
@@ -41,11 +78,10 @@ pub struct Cancels {
 
 impl Cancels {
     /// A cancel reaches the session.
-    pub fn reaches(&mut self, request: TicketNumber, requests: &Requests, operations: &Operations) {
+    pub fn reaches(&mut self, request: TicketNumber, requests: &Requests, operations: &Operations, later: &Later) {
         let Some(asked) = requests.open(request) else { return };
         if asked.method == "session/cancel" {
-            let which = asked.params["operationId"].as_str().map(OperationId::from);
-            self.reached = Some(Reached { request, which });
+            self.reached = Some(Reached::new(asked, requests, operations, later));
         } else {
             self.requests.insert(request);
         }
@@ -56,7 +92,7 @@ impl Cancels {
 
     /// Whether an effect may come now.
     pub fn permits(&self, effect: &Effect) -> Verdict {
-        let Some(reached) = &self.reached else { return Ok(()) };
+        let Some(reached) = self.reached.as_ref().filter(|reached| !reached.writes) else { return Ok(()) };
         let own = match effect {
             Effect::Publish(_) => true,
             Effect::Answer(request, _) => *request == reached.request,
@@ -72,36 +108,41 @@ impl Cancels {
         &mut self,
         asked: &Asked,
         result: Option<&Value>,
-        requests: &Requests,
         operations: &Operations,
         later: &Later,
+        file: &File,
     ) -> Verdict {
-        let Some(reached) = self.reached.take_if(|reached| reached.request == asked.number) else { return Ok(()) };
+        let is_it = |reached: &Reached| reached.request == asked.number;
+        let place = self.writing.iter().position(is_it);
+        let reached = self.reached.take_if(|reached| is_it(reached));
+        let Some(reached) = reached.or_else(|| Some(self.writing.remove(place?))) else { return Ok(()) };
         let cancelled = result.and_then(|result| result["cancelled"].as_array()).map(Vec::as_slice).unwrap_or_default();
         let ids: Vec<OperationId> =
             cancelled.iter().filter_map(|it| it["operationId"].as_str()).map(OperationId::from).collect();
-        let meant = |id: &&OperationId| reached.which.as_ref().is_none_or(|which| which == *id);
-        let pending = later.pending().iter().filter(meant);
-        let ahead = operations.ahead(reached.which.as_ref());
-        let left =
-            operations.that_can_end(reached.which.as_ref()).chain(ahead).chain(pending).find(|id| !ids.contains(id));
+        let left = reached.meant.iter().find(|id| !ids.contains(id));
         require(left.is_none(), Rule::CancelNamesAll, || format!("cancel {} does not name {left:?}", asked.number))?;
-        let unstarted = ids.iter().filter(|id| !operations.is_open(id) && Some(*id) != ahead).count();
-        let waiting = requests.compactions_before(asked.number).filter(|it| !operations.has_owner(*it)).count();
+        let unstarted =
+            ids.iter().filter(|id| !reached.open.contains(id) && Some(*id) != reached.ahead.as_ref()).count();
         self.later.retain(|id| operations.outcome(id).is_none());
-        require(reached.which.is_some() || unstarted + self.later.len() >= waiting, Rule::CancelNamesAll, || {
-            format!("cancel {} names {unstarted} of {waiting} compactions that wait", asked.number)
+        let enough = unstarted + self.later.len() >= reached.waiting;
+        require(reached.which.is_some() || enough, Rule::CancelNamesAll, || {
+            format!("cancel {} names {unstarted} of {} compactions that wait", asked.number, reached.waiting)
+        })?;
+        let back = later.brought_back(file).filter(|id| ids.contains(id));
+        require(back.is_none(), Rule::AnsweredIsDurable, || {
+            format!("cancel {} names {back:?}, which a restart brings back", asked.number)
         })?;
         self.named.extend(ids.iter().cloned());
         // It ends without an event.
-        self.ahead = ahead.cloned();
+        self.ahead = reached.ahead;
         self.due.extend(ids.into_iter().filter(|id| Some(id) != self.ahead.as_ref()));
         Ok(())
     }
 
-    /// Whether a cancel named an operation.
+    /// Whether a cancel named an operation, or will name it in an answer that waits for an entry.
     pub fn was_named(&self, id: &OperationId) -> bool {
-        self.named.contains(id)
+        let mut writing = self.reached.iter().filter(|reached| reached.writes).chain(&self.writing);
+        self.named.contains(id) || writing.any(|reached| reached.meant.contains(id))
     }
 
     /// Whether the client cancelled a request.
@@ -112,10 +153,10 @@ impl Cancels {
     /// An input was handled. `waits`: an operation waited for the end of the turn, whose end is written first.
     pub fn after_input(&mut self, operations: &Operations, waits: bool) -> Verdict {
         if let Some(reached) = self.reached.take() {
-            return super::broken(
-                Rule::CancelWaitsForNothing,
-                format!("cancel {} was not answered with its input", reached.request),
-            );
+            require(reached.writes, Rule::CancelWaitsForNothing, || {
+                format!("cancel {} was not answered with its input", reached.request)
+            })?;
+            self.writing.push(reached);
         }
         if let Some(id) = self.ahead.take() {
             require(!operations.job_runs(&id), Rule::JobsStop, || {

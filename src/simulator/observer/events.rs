@@ -34,6 +34,9 @@ impl Observer {
                 let id = about.entry.as_ref();
                 let id = id.ok_or("").or_else(|_| broken(Rule::AnnouncedIsDurable, "an entry without an id"))?;
                 let announced = self.file.announced(id, entry.as_ref().map(|entry| entry.0.get()))?;
+                if let Some(entry) = self.file.entry(announced) {
+                    self.later.announced(entry);
+                }
                 self.operations.announced(about, announced);
                 self.recoveries.announced(about);
                 self.usage.announced(about)

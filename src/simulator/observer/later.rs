@@ -7,7 +7,7 @@ use super::{
     require,
 };
 use crate::{
-    conversation::entry::Entry,
+    conversation::entry::{Body, Entry},
     ids::OperationId,
     log::{Access, Unfinished},
     protocol::types::Outcome,
@@ -26,6 +26,8 @@ pub struct Later {
     introduced: HashSet<OperationId>,
     /// Those of them that have not started.
     pending: Vec<OperationId>,
+    /// Those of them whose work another compaction, or a reset, has done. They end as skipped.
+    superseded: HashSet<OperationId>,
     /// The operations that were planned, by whether the turn was over then.
     planned: HashMap<OperationId, bool>,
     /// Whether a turn that was over starts nothing: the session was opened or moved, and no message came since.
@@ -114,6 +116,18 @@ impl Later {
         require(is_due, Rule::NextIsDue, || format!("append {} names {id:?}, which is not due", asked.number))
     }
 
+    /// An entry was announced.
+    pub fn announced(&mut self, entry: &Entry) {
+        if matches!(entry.body, Body::Compaction(_) | Body::ResetBoundary(_)) {
+            self.superseded.extend(self.pending.iter().cloned());
+        }
+    }
+
+    /// Whether an operation that waits gives way.
+    pub fn is_superseded(&self, id: &OperationId) -> bool {
+        self.superseded.contains(id)
+    }
+
     /// The operations that wait for the end of the turn.
     pub fn pending(&self) -> &[OperationId] {
         &self.pending
@@ -139,11 +153,15 @@ impl Later {
         self.rests = false;
     }
 
+    /// The compaction of this life that waits by the file: an opening now would bring it back.
+    pub fn brought_back(&self, file: &File) -> Option<OperationId> {
+        stored(file).filter(|id| self.introduced.contains(id) && !file.another_wrote())
+    }
+
     /// A life begins: the compaction that waits by the file waits on, unless it had started. Returns it.
     pub fn opens(&mut self, file: &File, running: &[Unfinished], access: Access) -> Option<OperationId> {
         *self = Self { rests: true, ..Self::default() };
-        let newest = file.chain().find_map(|entry| entry.ours("after_turn")).filter(|it| it["params"].is_object())?;
-        let id = OperationId::from(newest["operationId"].as_str()?);
+        let id = stored(file)?;
         let is_open = access == Access::Write && running.iter().all(|left| left.operation_id != id);
         is_open.then(|| {
             self.introduced.insert(id.clone());
@@ -151,6 +169,19 @@ impl Later {
             id
         })
     }
+}
+
+/// The compaction that waits by the newest entry of the file.
+fn stored(file: &File) -> Option<OperationId> {
+    // A session is opened from its newest compaction on that is not undone.
+    let mut undone = HashSet::new();
+    let mut since = file.chain().take_while(|entry| {
+        undone.extend(entry.undoes());
+        let cuts = matches!(entry.body, Body::Compaction(_) | Body::ResetBoundary(_));
+        !cuts || undone.contains(&entry.id)
+    });
+    let newest = since.find_map(|entry| entry.ours("after_turn").cloned())?;
+    newest["params"].is_object().then(|| newest["operationId"].as_str().map(OperationId::from))?
 }
 
 /// Whether the newest message that was announced ends its turn. A message of a write that was not confirmed is in the file,

@@ -19,7 +19,8 @@ use crate::{
 
 impl Core {
     /// Cancels the operation with this id, or without one all that runs and the compactions that wait for their turn. The
-    /// answer goes out before the end events.
+    /// answer goes out before the end events. Only the answer that names a compaction after the turn waits, for the entry
+    /// after which no restart brings that one back.
     pub(in crate::session::core) fn cancel(&mut self, which: Option<&OperationId>, ticket: Ticket) {
         if planted(Fault::CancelQueues) && !self.listens() {
             let which = which.cloned();
@@ -30,7 +31,7 @@ impl Core {
         let round = self.cancel_unstarted_round(which);
         let cancelling = self.operations.cancel(which);
         let mut unstarted: Vec<Unstarted> = self.work.take_unstarted(which).into_iter().collect();
-        unstarted.extend(self.take_delayed(which).map(Unstarted::from));
+        unstarted.extend(self.withdraw_delayed(which).map(Unstarted::from));
         if which.is_none() {
             unstarted.extend(self.take_waiting());
         }
@@ -41,7 +42,8 @@ impl Core {
         let named =
             |request: &Unstarted| Cancelled { operation_id: request.id.clone(), kind: request.kind.name().to_owned() };
         let all = cancelling.named.iter().cloned().chain(before.chain(&unstarted).map(named)).chain(due);
-        ticket.cancelled_these(all.filter(|_| !planted(Fault::CancelNamesNothing)).collect());
+        let all = all.filter(|_| !planted(Fault::CancelNamesNothing)).collect();
+        self.answer_cancel(ticket, all);
         self.end_cancelled_round(round);
         self.leave_unstarted(unstarted);
         self.end_cancelled(cancelling);

@@ -20,13 +20,13 @@ use crate::{
     log::Access,
     protocol::{
         errors::{Failure, Nothing},
-        types::{CompactParams, Initiator, WaitingOperation, When},
+        types::{Cancelled, CompactParams, Initiator, WaitingOperation, When},
     },
     session::{
         core::{
             Core, Ending,
             commands::compacting::BY_CLIENT,
-            due::{Delayed, Due},
+            due::{Delayed, Due, Withdrawn},
             work::{Request, Unbegun, Work},
         },
         effects::Ticket,
@@ -51,7 +51,14 @@ impl Core {
         }
         let asked = Asked::by(ticket, params.wait);
         if !matches!(self.ending, Ending::No) && !self.outlives_session(&asked) {
-            let id = self.take_delayed(None).map_or_else(|| self.stamps.operation(), |before| before.id);
+            let (id, known) = match self.take_delayed(None) {
+                Some(before) => (before.id, Some(before.asked)),
+                None => (self.stamps.operation(), None),
+            };
+            let asked = match (known, asked) {
+                (Some(Asked::Introduced), Asked::Waits(ticket)) => Asked::Joins(ticket),
+                (_, asked) => asked,
+            };
             return self.end_unstarted([Request { id, kind: BY_CLIENT, params, asked, stop: Stop::default() }]);
         }
         let (asked, reply) = asked.for_later();
@@ -177,6 +184,25 @@ impl Core {
     /// Takes out the compaction after the turn, if it is the one with this id, or any without one.
     pub(in crate::session::core) fn take_delayed(&mut self, which: Option<&OperationId>) -> Option<Request> {
         self.take_delayed_if(|request| which.is_none_or(|which| *which == request.id))
+    }
+
+    /// Takes out the compaction after the turn, which a client cancels.
+    pub(in crate::session::core) fn withdraw_delayed(&mut self, which: Option<&OperationId>) -> Option<Request> {
+        let request = self.take_delayed(which)?;
+        if self.must_write_delayed() && !planted(Fault::CancelNotWritten) {
+            self.upkeep.after_turn.withdrawn = Some(Withdrawn { id: request.id.clone(), cancels: Vec::new() });
+        }
+        Some(request)
+    }
+
+    /// Answers a cancel. Where it names a compaction that a restart would bring back, the answer waits for its entry.
+    pub(in crate::session::core) fn answer_cancel(&mut self, ticket: Ticket, all: Vec<Cancelled>) {
+        match &mut self.upkeep.after_turn.withdrawn {
+            Some(withdrawn) if all.iter().any(|it| it.operation_id == withdrawn.id) => {
+                withdrawn.cancels.push((ticket, all));
+            }
+            _ => ticket.cancelled_these(all),
+        }
     }
 
     /// Takes out the compaction after the turn at the end of the session, if it does not wait for the next opening.

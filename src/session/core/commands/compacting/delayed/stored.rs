@@ -6,7 +6,12 @@ use crate::{
     log::Unfinished,
     protocol::{errors::Failure, notices::NoticeCode, types::CompactParams},
     session::{
-        core::{Core, Write, commands::compacting::BY_CLIENT, due::Delayed, work::Request},
+        core::{
+            Core, Write,
+            commands::compacting::BY_CLIENT,
+            due::{AfterTurn, Delayed},
+            work::Request,
+        },
         effects::Ticket,
         jobs::defect,
         operations::{Asked, Kind as _},
@@ -75,7 +80,8 @@ impl Core {
 
     /// Whether an entry about the compaction after the turn has to be written.
     pub(in crate::session::core) fn must_write_delayed(&self) -> bool {
-        self.upkeep.after_turn.is_unwritten && self.writable().is_ok()
+        let AfterTurn { is_unwritten, withdrawn, .. } = &self.upkeep.after_turn;
+        withdrawn.is_some() || *is_unwritten && self.writable().is_ok()
     }
 
     /// The session is on another path, whose newest entry may be outdated.
@@ -97,10 +103,23 @@ impl Core {
         if self.state.history().is_asleep() {
             return self.wake();
         }
-        match self.entry_is_outdated() {
+        match self.writable().is_ok() && self.entry_is_outdated() {
             true => self.write_delayed_for(None),
-            false => self.upkeep.after_turn.is_unwritten = false,
+            false => {
+                self.upkeep.after_turn.is_unwritten = false;
+                self.answer_withdrawn();
+            }
         }
+    }
+
+    /// Answers the cancels of a compaction that no restart brings back, or whose entry cannot be written.
+    fn answer_withdrawn(&mut self) {
+        if self.upkeep.after_turn.is_unwritten {
+            return;
+        }
+        let withdrawn = self.upkeep.after_turn.withdrawn.take();
+        let cancels = withdrawn.into_iter().flat_map(|withdrawn| withdrawn.cancels);
+        cancels.for_each(|(ticket, all)| ticket.cancelled_these(all));
     }
 
     /// Writes the entry about the compaction after the turn, and answers the request when it is on disk.
@@ -134,16 +153,18 @@ impl Core {
             ticket.ok(&BY_CLIENT.started(&id));
         }
         self.announce(entry, None);
+        self.answer_withdrawn();
     }
 
     /// The entry cannot be written. The request fails, and the one before it counts again.
     pub(in crate::session::core) fn delayed_is_not_written(&mut self, failure: &Failure, asker: Option<Asker>) {
         let Some(Asker { id, reply, former }) = asker else {
-            return self.warn(
+            self.warn(
                 NoticeCode::AfterTurnNotRecorded,
                 "The compaction after the turn could not be recorded",
                 format!("{failure}. After a restart of the daemon the session may have another one than now."),
             );
+            return self.answer_withdrawn();
         };
         let waiting = &mut self.upkeep.after_turn.waiting;
         let refused = match (waiting.as_mut().filter(|delayed| delayed.request.id == id), former) {

@@ -12,7 +12,8 @@ use crate::{
             Input, Over,
             command::Command,
             held::{
-                self, Held, answer, answered, events, job, line, log_work, messages, named, outcomes, plan, written,
+                self, Held, answer, answered, events, job, line, log_work, messages, named, notices, outcomes, plan,
+                written,
             },
         },
         effects::Effect,
@@ -357,11 +358,20 @@ fn a_cancel_names_it_and_its_end_follows_the_entry_that_says_so() {
         let id = id_of(&ask(&mut held, 1, json!({})), 1);
         let ticket = held.ticket(2);
         let effects = held.feed(Input::Cancel(by_id.then(|| id.as_str().into()), ticket));
-        assert_eq!(answer(&effects, 2).expect("an answer")["cancelled"][0]["operationId"], json!(id));
         assert_eq!(waiting(&held), [""; 0]);
         let turn = held.turn();
         assert_eq!((started(&effects), started(&turn)), (0, 0), "the entry is not on disk");
-        held.back(log_work(turn).expect("the entry"));
+        let again = held.cancel(3);
+        assert_eq!(
+            [&effects, &turn, &again].map(|effects| answered(effects)),
+            [[0; 0]; 3],
+            "a kill would bring it back"
+        );
+        let effects = held.back(log_work(turn).expect("the entry"));
+        for cancel in [2, 3] {
+            assert_eq!(answer(&effects, cancel).expect("an answer")["cancelled"][0]["operationId"], json!(id));
+        }
+        assert_eq!(started(&effects), 0);
         let effects = finish_all(&mut held);
         assert_eq!((started(&effects), outcomes(&effects)), (1, vec![Outcome::Cancelled]));
         let mut held = held.reopened();
@@ -370,15 +380,52 @@ fn a_cancel_names_it_and_its_end_follows_the_entry_that_says_so() {
 }
 
 #[test]
+fn a_cancel_stops_what_runs_before_its_answer_waits_for_the_entry() {
+    let mut held = session();
+    let id = id_of(&ask(&mut held, 1, json!({})), 1);
+    let running = held.begin_draft(2).id;
+    let effects = held.cancel(3);
+    assert_eq!((answer(&effects, 3), outcomes(&effects)), (None, vec![Outcome::Cancelled]));
+    let effects = finish_all(&mut held);
+    let named = answer(&effects, 3).expect("an answer")["cancelled"].clone();
+    let named: Vec<&str> =
+        named.as_array().expect("a list").iter().filter_map(|it| it["operationId"].as_str()).collect();
+    assert_eq!(named, [running.as_str(), id.as_str()]);
+}
+
+#[test]
+fn a_cancel_whose_entry_cannot_be_written_is_answered_with_a_notice() {
+    let mut held = session();
+    ask(&mut held, 1, json!({}));
+    held.cancel(2);
+    held.turn();
+    let effects = held.refuse_write();
+    assert!(answer(&effects, 2).expect("an answer")["cancelled"][0].is_object());
+    assert_eq!(notices(&effects), ["The compaction after the turn could not be recorded"]);
+}
+
+#[test]
+fn a_cancel_is_answered_where_its_log_is_lost() {
+    let mut held = session();
+    ask(&mut held, 1, json!({}));
+    held.cancel(2);
+    held.turn();
+    let mut effects = held.lose_log();
+    effects.extend(finish_all(&mut held));
+    assert!(answer(&effects, 2).expect("an answer")["cancelled"][0].is_object());
+}
+
+#[test]
 fn a_cancel_while_its_entry_is_written_ends_it_too() {
     let mut held = session();
     let params = json!({"sessionId": "held", "when": "after_turn"});
     held.send(1, Command::Compact(serde_json::from_value(params).expect("params")));
     let work = log_work(held.turn()).expect("a write");
-    assert!(answer(&held.cancel(2), 2).expect("an answer")["cancelled"][0].is_object());
+    assert_eq!(answered(&held.cancel(2)), [0; 0]);
     let effects = held.back(work);
     assert!(answer(&effects, 1).expect("an answer").is_object());
     let effects = finish_all(&mut held);
+    assert!(answer(&effects, 2).expect("an answer")["cancelled"][0].is_object());
     assert_eq!((started(&effects), outcomes(&effects)), (1, vec![Outcome::Cancelled]));
     assert_eq!(waiting(&held.reopened()), [""; 0]);
 }
