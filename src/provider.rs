@@ -29,7 +29,7 @@ pub use dialect::{Dialect, Model};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-pub use trouble::{Trouble, TroubleKind};
+pub use trouble::{Reach, Trouble, TroubleKind};
 
 /// The wire formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]

@@ -3,7 +3,7 @@
 use crate::{
     conversation::message::{Block, Message, StopReason, Usage},
     ids::ModelRef,
-    provider::{Answer, Api, Part, Stop, ToolOutcome, Turn, reach::Reach},
+    provider::{Answer, Api, Part, Reach, Stop, ToolOutcome, Turn},
 };
 use serde_json::{Value, json};
 

@@ -13,11 +13,8 @@ use crate::{
     conversation::{evidence, message::Usage, spending::Trigger},
     models::candidates::Way,
     provider::{
-        self, Answer, Delta, Encoded, Endpoint, Part, Trouble, TroubleKind,
-        http::Http,
-        openai_responses::compact,
-        reach::{Input, Reach},
-        summarizer,
+        self, Answer, Delta, Encoded, Endpoint, Part, Reach, Trouble, TroubleKind, http::Http,
+        openai_responses::compact, reach::Input, summarizer,
     },
 };
 use std::{sync::Arc, time::Duration};

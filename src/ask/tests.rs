@@ -19,8 +19,8 @@ use crate::{
     ids::ModelRef,
     models::candidates::{Candidate, Way},
     provider::{
-        self, Answer, Api, Beside, Cache, Delta, Encoded, Endpoint, KeySource, Part, Reasoning, Stop, ToolChoice,
-        ToolOutcome, Trouble, TroubleKind, Turn, reach::Reach,
+        self, Answer, Api, Beside, Cache, Delta, Encoded, Endpoint, KeySource, Part, Reach, Reasoning, Stop,
+        ToolChoice, ToolOutcome, Trouble, TroubleKind, Turn,
     },
 };
 use serde_json::{Value, json};

@@ -3,12 +3,11 @@
 #![expect(clippy::disallowed_methods, reason = "the deadline of a connection")]
 
 use super::{
-    Answer, Api, Delivery, Delta, Encoded, Endpoint, Part, Request, Trouble, TroubleKind, address,
+    Answer, Api, Delivery, Delta, Encoded, Endpoint, Part, Reach, Request, Trouble, TroubleKind, address,
     body::{Body, Progress, Worth, endless},
     codec,
     format::WireFormat,
     keys,
-    reach::Reach,
 };
 use crate::{secret::Secret, text};
 use reqwest::{

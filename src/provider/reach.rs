@@ -1,21 +1,8 @@
-//! How far a failed request got, and whether its provider evidently read nothing of it.
+//! Whether a provider evidently read nothing of a failed request.
 //!
 //! A provider may bill the input of a request that ends in an error. Only some failures show that no model read it.
 
-use super::{Trouble, TroubleKind};
-
-/// How far a failed request got.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Reach {
-    /// It was not sent: a local refusal, or no connection.
-    Unsent,
-    /// An error answered it before any part of an answer.
-    Refused,
-    /// It was sent, and the failure does not show how far it got: silence, a connection that broke, or an error inside an
-    /// answer that had begun.
-    #[default]
-    Sent,
-}
+use super::{Reach, Trouble, TroubleKind};
 
 /// Whether a model read the input of a failed request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,12 +14,6 @@ pub enum Input {
 }
 
 impl Trouble {
-    /// The same for a request that got so far.
-    #[must_use]
-    pub fn reaching(self, reach: Reach) -> Self {
-        Self { reach, ..self }
-    }
-
     /// Whether a model read the input of the request.
     ///
     /// A refusal for its length, its bytes, its key, its model or the rate of requests comes before a model. Any other error

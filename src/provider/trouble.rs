@@ -1,9 +1,6 @@
 //! Failed requests, named by the next step of the caller, with the provider's text.
 
-use super::{
-    overflow::{self, Meaning, Overflow, Reservation},
-    reach::Reach,
-};
+use super::overflow::{self, Meaning, Overflow, Reservation};
 use crate::{conversation::message::Usage, text};
 use regex::Regex;
 use serde::{Deserialize, Serialize};
@@ -24,6 +21,19 @@ pub struct Trouble {
     pub usage: Usage,
     /// How far the request got.
     pub reach: Reach,
+}
+
+/// How far a failed request got.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Reach {
+    /// It was not sent: a local refusal, or no connection.
+    Unsent,
+    /// An error answered it before any part of an answer.
+    Refused,
+    /// It was sent, and the failure does not show how far it got: silence, a connection that broke, or an error inside an
+    /// answer that had begun.
+    #[default]
+    Sent,
 }
 
 /// The kind of a failed request.
@@ -115,6 +125,12 @@ impl Trouble {
         let later = matches!(kind, TroubleKind::Throttled | TroubleKind::Broken);
         let retry_after = retry_after.or_else(|| stated_wait(body).filter(|_| later));
         Self { kind, status, said: body.to_owned(), retry_after, usage: Usage::default(), reach: Reach::default() }
+    }
+
+    /// The same for a request that got so far.
+    #[must_use]
+    pub fn reaching(self, reach: Reach) -> Self {
+        Self { reach, ..self }
     }
 
     /// The same, known to be no answer of such a provider.

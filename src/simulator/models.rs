@@ -16,7 +16,7 @@ use crate::{
     },
     conversation::{message::Usage, tokens::Estimator},
     prompts::Prompt,
-    provider::{self, Answer, Api, Delta, Encoded, Endpoint, Part, Stop, Trouble, TroubleKind, Turn, reach::Reach},
+    provider::{self, Answer, Api, Delta, Encoded, Endpoint, Part, Reach, Stop, Trouble, TroubleKind, Turn},
 };
 use serde_json::{Value, json};
 use std::{

@@ -2,7 +2,7 @@
 
 use crate::{
     ids::random::SplitMix64,
-    provider::{Trouble, TroubleKind, overflow::Overflow, reach::Reach},
+    provider::{Reach, Trouble, TroubleKind, overflow::Overflow},
 };
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, time::Duration};

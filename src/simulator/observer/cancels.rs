@@ -25,7 +25,7 @@ struct Reached {
     which: Option<OperationId>,
     /// Operations that its answer has to name.
     meant: Vec<OperationId>,
-    /// Operations that were open.
+    /// Those of them that were open.
     open: Vec<OperationId>,
     /// The summary that was being made ahead, if it is meant.
     ahead: Option<OperationId>,
@@ -38,18 +38,19 @@ struct Reached {
 impl Reached {
     fn new(asked: &Asked, requests: &Requests, operations: &Operations, later: &Later) -> Self {
         let which = asked.params["operationId"].as_str().map(OperationId::from);
-        let meant = |id: &&OperationId| which.as_ref().is_none_or(|which| which == *id);
-        let pending = || later.pending().iter().filter(meant);
+        let is_meant = |id: &&OperationId| which.as_ref().is_none_or(|which| which == *id);
+        let pending = || later.pending().iter().filter(is_meant);
         let ahead = operations.ahead(which.as_ref()).cloned();
         // The id of one whose request is not answered is not known.
         let comes_later = |number| requests.open(number).is_some_and(Asked::comes_later);
         let asks_for_later = requests.compactions_before(asked.number).any(comes_later);
         let waits_on = pending().filter(|id| !later.is_superseded(id));
         let named = operations.that_can_end(which.as_ref()).chain(&ahead).chain(waits_on);
+        let meant: Vec<OperationId> = named.cloned().collect();
         Self {
             request: asked.number,
-            meant: named.cloned().collect(),
-            open: operations.all_open().cloned().collect(),
+            open: meant.iter().filter(|id| operations.is_open(id)).cloned().collect(),
+            meant,
             waiting: requests.compactions_before(asked.number).filter(|it| !operations.has_owner(*it)).count(),
             writes: pending().next().is_some() || asks_for_later,
             ahead,

@@ -278,11 +278,6 @@ impl Operations {
         self.open.iter().any(|open| open.id == *id)
     }
 
-    /// The operations whose start was sent, and not their end.
-    pub fn all_open(&self) -> impl Iterator<Item = &OperationId> {
-        self.open.iter().map(|open| &open.id)
-    }
-
     /// Whether an operation is the compaction that runs.
     pub fn compacts(&self, id: &OperationId) -> bool {
         self.open.last().is_some_and(|open| open.id == *id && open.what == What::Compaction)

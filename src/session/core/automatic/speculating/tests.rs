@@ -700,6 +700,6 @@ fn no_summary_begins_where_the_threshold_hands_off() {
         let planned = planning(append(&mut held, 1, user("go on")));
         assert_eq!(planned.is_some(), begins, "{strategy}, {follows}");
         let settled = planning(append(&mut held, 2, assistant("Yes.")));
-        assert_eq!(settled.is_some(), false, "{strategy}, {follows}");
+        assert!(settled.is_none(), "{strategy}, {follows}");
     }
 }
