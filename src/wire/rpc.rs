@@ -106,13 +106,10 @@ impl<C: Send + Sync + 'static> Service<C> {
             let Some(mut reply) = reply else { return };
             let keys = if M::NAME == Initialize::NAME { UnknownKeys::Exempt } else { UnknownKeys::Checked };
             match params::read::<M::Params>(params.as_str(), keys) {
-                Ok(Read { params, unknown }) => match params::refuse_not_built(M::NAME, &unknown) {
-                    Ok(()) => {
-                        reply.ignored(M::NAME, unknown);
-                        handle(context, params, reply);
-                    }
-                    Err(failure) => reply.fail(&failure),
-                },
+                Ok(Read { params, unknown }) => {
+                    reply.ignored(M::NAME, unknown);
+                    handle(context, params, reply);
+                }
                 Err(failure) => reply.fail(&failure),
             }
         };

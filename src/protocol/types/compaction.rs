@@ -1,5 +1,6 @@
 //! Params and results of compaction and cancellation.
 
+use super::NotBuilt;
 use crate::{
     compaction::{plan::Plan, preview::Preview},
     ids::{EntryId, OperationId, SessionId},
@@ -88,6 +89,14 @@ pub struct CompactParams {
     /// Expected leaf. The request fails if another message or compaction follows this entry.
     #[serde(default)]
     pub expected_leaf_id: Option<EntryId>,
+    /// Whether the result is written.
+    #[serde(default, skip_serializing)]
+    #[schemars(skip)]
+    pub apply: NotBuilt,
+    /// The leaf of the compacted branch.
+    #[serde(default, skip_serializing)]
+    #[schemars(skip)]
+    pub leaf_entry_id: NotBuilt,
 }
 
 impl CompactParams {
@@ -108,6 +117,8 @@ impl CompactParams {
             wait: None,
             new_session: None,
             expected_leaf_id: None,
+            apply: NotBuilt,
+            leaf_entry_id: NotBuilt,
         }
     }
 }

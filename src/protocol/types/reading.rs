@@ -1,6 +1,6 @@
 //! Params and results of the methods that read a context, entries and events.
 
-use super::{Entry, Message, Object, Usage};
+use super::{Entry, Message, NotBuilt, Object, Usage};
 use crate::{
     ids::{EntryId, SessionId},
     models::ModelRef,
@@ -103,6 +103,10 @@ pub struct EntriesParams {
     /// Approximate largest size of the page, in bytes; at least one entry is returned. Default: 1 MiB.
     #[serde(default)]
     pub max_bytes: Option<usize>,
+    /// Cursor: only entries before this one, newest page first.
+    #[serde(default)]
+    #[schemars(skip)]
+    pub before: NotBuilt,
 }
 
 /// Selection of entries.

@@ -1,10 +1,7 @@
 //! Params of a request. They are read by name. Keys that the method does not know are not lost: a misspelt one is an
 //! error, and the others are named in the answer.
 
-use crate::{
-    conversation::message,
-    protocol::{Method as _, SessionCompact, SessionEntries, errors::Failure},
-};
+use crate::{conversation::message, protocol::errors::Failure};
 use serde::{
     Deserializer,
     de::{DeserializeOwned, DeserializeSeed, IntoDeserializer as _, MapAccess, Visitor},
@@ -19,26 +16,6 @@ pub struct Read<P> {
     pub params: P,
     /// The unknown keys, in their order. None of them looks like a known one.
     pub unknown: Vec<String>,
-}
-
-/// Keys of the contract that this version does not build. A request with such a key asks for something else than it would get:
-/// `apply: false` would write.
-const NOT_BUILT: &[(&str, &[&str])] =
-    &[(SessionCompact::NAME, &["apply", "leafEntryId"]), (SessionEntries::NAME, &["before"])];
-
-/// Refuses a key of the contract that this version does not build.
-///
-/// # Errors
-/// `InvalidParams` with the key.
-pub(super) fn refuse_not_built(method: &str, unknown: &[String]) -> Result<(), Failure> {
-    let keys = NOT_BUILT.iter().filter(|(of, _)| *of == method).flat_map(|(_, keys)| *keys);
-    match keys.into_iter().find(|key| unknown.iter().any(|it| it == *key)) {
-        Some(key) => Err(Failure::params(
-            *key,
-            format!("this version of abridged does not support it; without it {method} does something else"),
-        )),
-        None => Ok(()),
-    }
 }
 
 /// The keys that a method does not know.

@@ -1,0 +1,17 @@
+//! Params of the contract that this version does not build.
+
+use serde::{Deserialize, Deserializer, de};
+
+/// The value of a param that this version does not build: none. A request that sets it asks for something else than it would
+/// get, so it is refused: a compaction with `apply: false` would write.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct NotBuilt;
+
+impl<'de> Deserialize<'de> for NotBuilt {
+    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+        match Option::<de::IgnoredAny>::deserialize(reader)? {
+            None => Ok(Self),
+            Some(_) => Err(de::Error::custom("this version of abridged does not support it; leave it out")),
+        }
+    }
+}
