@@ -74,9 +74,18 @@ pub struct Images {
 }
 
 impl Images {
+    /// The images of a path whose context has these bytes of them. Pinned ones are looked up where the budget is not kept.
+    #[must_use]
+    pub fn of(bytes: usize, path: &Path) -> Self {
+        match bytes {
+            bytes if bytes > images::BUDGET => Self { bytes, pinned: images::pinned_bytes(path) },
+            bytes => Self { bytes, pinned: 0 },
+        }
+    }
+
     /// Whether they are over their budget, and some of them can leave.
     #[must_use]
-    fn are_too_large(self) -> bool {
+    pub fn are_too_large(self) -> bool {
         self.bytes > images::BUDGET && self.bytes > self.pinned
     }
 }
@@ -362,10 +371,7 @@ impl Fullness {
             mid_turn: self.compaction.mid_turn,
             rest,
             matter: if over { Matter::on(path) } else { Matter::Some },
-            images: match self.image_bytes {
-                bytes if bytes > images::BUDGET => Images { bytes, pinned: images::pinned_bytes(path) },
-                bytes => Images { bytes, pinned: 0 },
-            },
+            images: Images::of(self.image_bytes, path),
             refused: self.is_over_its_window(),
             maintenances,
             goes_on_to: None,

@@ -141,7 +141,8 @@ pub fn may_shrink(plan: &Plan) -> bool {
         Summary { text, short: String::new(), files: FileLists::default() },
         carried_edits(plan),
     );
-    plan.demand.insists || smallest.tokens_after > goal(plan) || smallest.tokens_after < size_before(plan)
+    let has_to_change = plan.demand.insists || plan.demand.may_stay == 0;
+    has_to_change || smallest.tokens_after > goal(plan) || smallest.tokens_after < size_before(plan)
 }
 
 /// Finds the first draft that fits. `summarize` gives the summary of a plan within a number of tokens.

@@ -43,7 +43,7 @@ pub struct Demand {
     /// Size of the context now, in tokens.
     pub tokens_before: u64,
     /// The size up to which a context may stay whole, in tokens. Of a larger one less is kept than demanded, if there is no
-    /// other cut.
+    /// other cut. With 0 the context has to change.
     pub may_stay: u64,
     /// Whether the compaction is made even where it makes nothing smaller: the request has instructions.
     pub insists: bool,
@@ -128,7 +128,7 @@ pub fn plan(path: Path, demand: Demand, prompts: Arc<Prompts>) -> Result<Plan, N
         match (too_large, keep) {
             (true, 1..) => keep /= 2,
             // Edits make a context small enough that has nothing to summarize.
-            (true, 0) if demand.tokens_before >= demand.budget.window => break,
+            (true, 0) if demand.tokens_before >= demand.budget.window || demand.may_stay == 0 => break,
             _ => return Err(NothingToDo::TooShort),
         }
         plan.cut = cut_at(keep);

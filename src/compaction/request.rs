@@ -1,7 +1,7 @@
 //! A request for a compaction: from a path and the settings to a plan.
 
 use super::{
-    decide::Matter,
+    decide::{Images, Matter},
     gauge::{Fullness, Gauge},
     ladder,
     meter::Meter,
@@ -144,6 +144,8 @@ impl PlanRequest {
             tokens_before: fullness.context_tokens,
             may_stay: match self.cause {
                 Cause::Asked => budget.window,
+                // A provider refuses the bytes, however few tokens they are.
+                _ if Images::of(fullness.image_bytes, &self.path).are_too_large() => 0,
                 Cause::Due | Cause::Ahead | Cause::Rejected { .. } => budget.threshold,
             },
             insists: self.insists,
