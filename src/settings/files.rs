@@ -238,7 +238,7 @@ impl SettingsFiles {
             Target::Global => self.global.file.clone(),
             Target::Project(cwd) => project_file(cwd),
         };
-        let _alone = held(&file, target).map_err(|error| NotChanged::Io { file: file.clone(), error })?;
+        let alone = held(&file, target).map_err(|error| NotChanged::Io { file: file.clone(), error })?;
         let mut layer = Layer::at(file.clone());
         layer.look(Trust::Trusted);
         if let Some(problem) = layer.problems.into_iter().find(|problem| problem.flaw == Flaw::Broken) {
@@ -280,7 +280,9 @@ impl SettingsFiles {
             let what = "with this the file would be larger than 1 MiB, and would not be read any more";
             return Err(NotChanged::Patch(Problem::broken(what.to_owned())));
         }
-        write(&file, &text).map_err(|error| NotChanged::Io { file, error })
+        let missing = || Err(io::Error::new(io::ErrorKind::NotFound, "the session's folder is not there"));
+        let written = if alone.is_some() { write(&file, &text) } else { missing() };
+        written.map_err(|error| NotChanged::Io { file, error })
     }
 
     /// Reads a project's files again, and takes the part that its trust allows, which may have changed too.
@@ -429,18 +431,16 @@ fn leads_out(cwd: &Path) -> bool {
 }
 
 /// Keeps other processes from changing a file: the lock of the user's folder, which is made where it is missing, or of the
-/// project's folder.
-fn held(file: &Path, target: Target<'_>) -> io::Result<File> {
+/// project's folder, in which nothing is written where it is missing.
+fn held(file: &Path, target: Target<'_>) -> io::Result<Option<File>> {
     match target {
         Target::Global => {
             let folder = folder_of(&followed(file));
             fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
-            regular::hold_folder(&folder)
+            regular::hold_folder(&folder).map(Some)
         }
-        Target::Project(cwd) if !cwd.is_dir() => {
-            Err(io::Error::new(io::ErrorKind::NotFound, "the session's folder is not there"))
-        }
-        Target::Project(cwd) => regular::hold_folder(cwd),
+        Target::Project(cwd) if !cwd.is_dir() => Ok(None),
+        Target::Project(cwd) => regular::hold_folder(cwd).map(Some),
     }
 }
 
