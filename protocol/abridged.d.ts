@@ -817,6 +817,15 @@ export type Message =
       /** When, in milliseconds since 1970; filled in where it is missing. */
       timestamp?: number;
       [key: string]: unknown;
+    }
+  /** A system prompt that pi has stored among the messages. */
+  | {
+      role: "system";
+      /** A text, or blocks. */
+      content: string | Block[];
+      /** When, in milliseconds since 1970; filled in where it is missing. */
+      timestamp?: number;
+      [key: string]: unknown;
     };
 
 /**
@@ -959,8 +968,8 @@ export interface Entry {
   type: string;
   /** Its id. */
   id: string;
-  /** The entry it follows. */
-  parentId: string | null;
+  /** The entry it follows. Missing in the place of a line that cannot be read. */
+  parentId?: string | null;
   /** When it was written. */
   timestamp?: string;
   [key: string]: unknown;
@@ -1418,10 +1427,10 @@ export type ErrorData =
   | {
       code: "provider_error";
       retryable: boolean;
-      /** Name of the provider. */
-      provider: string;
-      /** Name of the model at the provider. */
-      model: string;
+      /** Name of the provider; null for a service of which no model is known. */
+      provider: string | null;
+      /** Name of the model at the provider; null for such a service. */
+      model: string | null;
       /** HTTP status of the response, if there was one. */
       httpStatus: number | null;
     }
@@ -2042,7 +2051,7 @@ export interface ModelSettings {
   /** Its prices. Default: those of the catalog. */
   cost: ModelCost | null;
   /** Overrides of `compaction` for this model. */
-  compaction: CompactionSettings | null;
+  compaction: CompactionPatch | null;
 }
 
 /** A secret text: as JSON and in a log it is `***`. */
@@ -2059,6 +2068,88 @@ export interface ModelCost {
   /** Input that is written to the prompt cache. Default: 1.25 × `input` for Anthropic's API, else `input`. */
   cacheWrite?: number | null;
 }
+
+/** Keys of `compaction` that differ for one model. */
+export interface CompactionPatch {
+  /** Compacts automatically. */
+  enabled?: boolean;
+  /** The action at the threshold. */
+  strategy?: Strategy;
+  /**
+   * Tokens that stay free for the next answer, at most half of the window. Null: 16,384, or a quarter of a smaller
+   * window.
+   */
+  reserveTokens?: number | null;
+  /** Tokens of the newest messages that stay as they are; 0 keeps none. */
+  keepRecentTokens?: number;
+  /** Threshold in percent of the window; −1: none. */
+  thresholdPercent?: number;
+  /** Threshold in tokens; −1: none. */
+  thresholdTokens?: number;
+  /** Continues a daemon-driven session after a compaction. */
+  autoContinue?: boolean;
+  /** Allows a compaction between the tool calls of a turn. */
+  midTurn?: boolean;
+  /**
+   * Allows the remote endpoint, and the own compaction of the provider `openai`. In `compaction` of a model it also
+   * allows that of another provider whose models are asked by `openai_responses`.
+   */
+  remoteEnabled?: boolean;
+  /**
+   * URL of a service that makes summaries: `{systemPrompt, prompt}` is sent by POST, and `{summary, shortSummary?}`
+   * answers it. It is asked before the models and gets no key.
+   */
+  remoteEndpoint?: string | null;
+  /** Compacts while the user is away. */
+  idleEnabled?: boolean;
+  /** The smallest context that is compacted while the user is away, in tokens. */
+  idleThresholdTokens?: number;
+  /** Time without activity after which the user counts as away, in seconds. */
+  idleTimeoutSeconds?: number;
+  /** Drafts summaries ahead. */
+  speculative?: Speculative;
+  /** Time without progress of an answer after which the next candidate is asked, in seconds. */
+  stallSeconds?: number;
+  /** The longest automatic maintenance, in seconds. */
+  deadlineSeconds?: number;
+  /** The most summaries at the same time, over all sessions. */
+  maxConcurrent?: number;
+  /**
+   * The most tokens of automatic maintenance for each session and hour; −1: no limit. Beyond it automatic summaries
+   * are
+   * extracted without a model. The file of a project can only make it smaller.
+   */
+  maxTokensPerHour?: number;
+  /** `"provider/id"` of each summarizer, in order. */
+  models?: string[];
+  /** The layout of a compacted context. */
+  style?: Style;
+  /** Ends the frame of a summary with a line that names the file of the session, where the whole conversation is. */
+  transcriptHint?: boolean;
+}
+
+/** The action at the threshold. */
+export type Strategy =
+  /** The old part is summarized in place. */
+  | "context_full"
+  /** A new session continues from a handoff document. */
+  | "handoff"
+  /** No action. */
+  | "off";
+
+/** The drafting of summaries ahead. */
+export type Speculative =
+  /** On, but not for a model on this machine. */
+  | "auto"
+  /** On or off. */
+  | boolean;
+
+/** The layout of a compacted context. */
+export type Style =
+  /** A summary under headings, then the kept tail. */
+  | "structured"
+  /** The newest user messages, then the summary. */
+  | "recent_user_messages";
 
 /** Compaction of sessions. */
 export interface CompactionSettings {
@@ -2118,29 +2209,6 @@ export interface CompactionSettings {
   /** Ends the frame of a summary with a line that names the file of the session, where the whole conversation is. */
   transcriptHint: boolean;
 }
-
-/** The action at the threshold. */
-export type Strategy =
-  /** The old part is summarized in place. */
-  | "context_full"
-  /** A new session continues from a handoff document. */
-  | "handoff"
-  /** No action. */
-  | "off";
-
-/** The drafting of summaries ahead. */
-export type Speculative =
-  /** On, but not for a model on this machine. */
-  | "auto"
-  /** On or off. */
-  | boolean;
-
-/** The layout of a compacted context. */
-export type Style =
-  /** A summary under headings, then the kept tail. */
-  | "structured"
-  /** The newest user messages, then the summary. */
-  | "recent_user_messages";
 
 /** Pruning of old tool results. */
 export interface PruneSettings {
@@ -3152,7 +3220,7 @@ export interface ModelSettingsInput {
   /** Its prices. Default: those of the catalog. */
   cost?: ModelCost | null;
   /** Overrides of `compaction` for this model. */
-  compaction?: CompactionSettingsInput | null;
+  compaction?: CompactionPatch | null;
 }
 
 /** Compaction of sessions. */

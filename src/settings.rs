@@ -24,10 +24,10 @@ use crate::{
     ids::ModelRef,
     provider::{Api, http::is_address},
 };
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 /// All settings with their defaults. Token counts are in tokens, times in the unit their name ends with.
 ///
@@ -97,7 +97,6 @@ pub struct ModelSettings {
     /// Its prices. Default: those of the catalog.
     pub cost: Option<ModelCost>,
     /// Overrides of `compaction` for this model.
-    #[schemars(with = "Option<CompactionSettings>")]
     pub compaction: Option<CompactionPatch>,
 }
 
@@ -508,6 +507,20 @@ impl CompactionPatch {
         let mut value = serde_json::to_value(base).unwrap_or_default();
         layers::merge(&mut value, &Value::Object(self.0.clone()));
         serde_json::from_value(value).unwrap_or_else(|_| base.clone())
+    }
+}
+
+impl JsonSchema for CompactionPatch {
+    fn schema_name() -> Cow<'static, str> {
+        "CompactionPatch".into()
+    }
+
+    /// The keys of `compaction`, none of them required.
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut schema = CompactionSettings::json_schema(generator);
+        schema.remove("required");
+        schema.insert("description".to_owned(), "Keys of `compaction` that differ for one model.".into());
+        schema
     }
 }
 

@@ -115,10 +115,10 @@ errors! {
     }
     /// A model request failed.
     -32008 ProviderError = "provider_error" {
-        /// Name of the provider.
-        provider: String,
-        /// Name of the model at the provider.
-        model: String,
+        /// Name of the provider; null for a service of which no model is known.
+        provider: Option<String>,
+        /// Name of the model at the provider; null for such a service.
+        model: Option<String>,
         /// HTTP status of the response, if there was one.
         http_status: Option<u16>,
     }

@@ -38,6 +38,7 @@ mod given;
 mod going_on;
 mod golden;
 mod handoff;
+mod held_to_schema;
 mod hook_answers;
 mod hooks;
 mod hosts;

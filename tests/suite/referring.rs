@@ -237,7 +237,10 @@ fn an_extract_that_waits_is_cancelled_and_leaves_nothing() {
 #[test]
 fn an_extract_leaves_room_in_the_window() {
     let home = Home::new();
-    home.settings(&json!({"models": [model("small", 8_000)], "compaction": {"enabled": false}}).to_string());
+    home.settings(
+        &json!({"tokens": {"estimator": "chars"}, "models": [model("small", 8_000)], "compaction": {"enabled": false}})
+            .to_string(),
+    );
     let mut daemon = Daemon::at(home);
     let source = daemon.new_session(json!({"cwd": "/project"}));
     daemon.append(&source, &turns(60));

@@ -1,5 +1,6 @@
 //! A client of the real binary.
 
+use crate::held_to_schema::Dialogue;
 use serde_json::{Value, json};
 use std::{
     fs,
@@ -33,6 +34,7 @@ pub struct Daemon {
     child: Child,
     to: Option<ChildStdin>,
     frames: Receiver<Value>,
+    dialogue: Dialogue,
     paused: Arc<AtomicBool>,
     /// Notifications that came while an answer was waited for.
     pub events: Vec<Value>,
@@ -131,7 +133,16 @@ impl Daemon {
                 }
             }
         });
-        Self { home, child, to, frames: received, paused, events: Vec::new(), next_id: 1 }
+        Self {
+            home,
+            child,
+            to,
+            frames: received,
+            dialogue: Dialogue::default(),
+            paused,
+            events: Vec::new(),
+            next_id: 1,
+        }
     }
 
     /// Writes bytes as they are.
@@ -141,6 +152,9 @@ impl Daemon {
     }
 
     pub fn send(&mut self, frame: &Value) {
+        if let (Some(id), Some(method)) = (frame.get("id"), frame["method"].as_str()) {
+            self.dialogue.sent(id, method);
+        }
         self.write(format!("{frame}\n").as_bytes());
     }
 
@@ -160,7 +174,7 @@ impl Daemon {
     /// The next frame, whatever it is.
     pub fn frame(&mut self) -> Value {
         match self.frames.recv_timeout(LONG) {
-            Ok(frame) => frame,
+            Ok(frame) => self.held_to_schema(frame),
             Err(RecvTimeoutError::Timeout) => {
                 panic!("the daemon says nothing; so far: {:#?}", self.events)
             }
@@ -172,14 +186,21 @@ impl Daemon {
 
     /// The next frame, if one comes soon enough.
     pub fn frame_within(&mut self, longest: Duration) -> Option<Value> {
-        self.frames.recv_timeout(longest).ok()
+        self.frames.recv_timeout(longest).ok().map(|frame| self.held_to_schema(frame))
+    }
+
+    /// A frame that is as the schema says.
+    fn held_to_schema(&self, frame: Value) -> Value {
+        let problem = self.dialogue.problem(&frame);
+        assert!(problem.is_none(), "{}: {:.2000}", problem.unwrap_or_default(), frame.to_string());
+        frame
     }
 
     /// The next frame that is wanted, if one comes in time; those before it are kept.
     pub fn next_within(&mut self, time: Duration, wanted: impl Fn(&Value) -> bool) -> Option<Value> {
         let end = Instant::now() + time;
         loop {
-            let frame = self.frames.recv_timeout(end.saturating_duration_since(Instant::now())).ok()?;
+            let frame = self.frame_within(end.saturating_duration_since(Instant::now()))?;
             if wanted(&frame) {
                 return Some(frame);
             }

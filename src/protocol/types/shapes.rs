@@ -45,7 +45,8 @@ pub(super) fn message(generator: &mut SchemaGenerator) -> Schema {
                 ("excludeFromContext", optional("boolean", "Not for the model.")),
             ]),
             role("custom", "A message of an extension.", &[("content", content.clone())], &[]),
-            role("developer", "An instruction by an agent, not by the user.", &[("content", content)], &[]),
+            role("developer", "An instruction by an agent, not by the user.", &[("content", content.clone())], &[]),
+            role("system", "A system prompt that pi has stored among the messages.", &[("content", content)], &[]),
         ],
     })
 }
@@ -84,10 +85,13 @@ pub(super) fn entry(_: &mut SchemaGenerator) -> Schema {
         "properties": {
             "type": { "type": "string", "description": "What it is: `message`, `compaction`, `custom`, …" },
             "id": { "type": "string", "description": "Its id." },
-            "parentId": { "type": ["string", "null"], "description": "The entry it follows." },
+            "parentId": {
+                "type": ["string", "null"],
+                "description": "The entry it follows. Missing in the place of a line that cannot be read.",
+            },
             "timestamp": { "type": "string", "description": "When it was written." },
         },
-        "required": ["type", "id", "parentId"],
+        "required": ["type", "id"],
         "additionalProperties": true,
     })
 }
