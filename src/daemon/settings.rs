@@ -24,7 +24,7 @@ use crate::{
     },
     settings::{
         Flaw, Layers, Problem, Sourced, Subject,
-        files::{NotChanged, SettingsFiles, Target},
+        files::{Alone, NotChanged, SettingsFiles, Target},
         sources::{Reread, project_file, project_prompts},
     },
     watch::{Depth, Watcher},
@@ -32,7 +32,7 @@ use crate::{
 };
 use serde_json::Value;
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{HashMap, HashSet, VecDeque},
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, OnceLock,
@@ -54,8 +54,22 @@ pub(super) struct LiveSettings {
     next_follower: AtomicU64,
     /// Set when the daemon begins to watch.
     watcher: OnceLock<Watcher>,
+    /// Changes that are to be made, the oldest first.
+    changes: Mutex<VecDeque<Change>>,
+    /// Held while a change is made.
+    changing: Mutex<()>,
     /// The watched folders of the global file and of the user's prompts.
     global_folders: Mutex<Vec<PathBuf>>,
+}
+
+/// A change of a settings file that a client asks for.
+struct Change {
+    /// The folder of the project whose file it is; none for the global one.
+    project: Option<PathBuf>,
+    patch: Value,
+    /// The session whose settings are the answer.
+    session: Option<SessionId>,
+    reply: Reply,
 }
 
 /// The sessions that receive new settings.
@@ -127,6 +141,8 @@ impl LiveSettings {
             followers: Mutex::default(),
             next_follower: AtomicU64::new(0),
             watcher: OnceLock::new(),
+            changes: Mutex::default(),
+            changing: Mutex::default(),
             global_folders: Mutex::default(),
         }
     }
@@ -156,10 +172,13 @@ impl LiveSettings {
         Following { settings: self.clone(), number }
     }
 
-    /// Changes a settings file, and sends the new settings to each session that they concern.
+    /// Changes a settings file, and sends the new settings to each session that they concern. Sessions open while another
+    /// process keeps the file.
     fn change(&self, target: Target<'_>, patch: &Value) -> Result<(), Failure> {
+        let file = lock(&self.files).file_of(target);
+        let alone = Alone::with(file, target).map_err(not_changed)?;
         let mut files = lock(&self.files);
-        files.change(target, patch).map_err(not_changed)?;
+        files.change(&alone, target, patch).map_err(not_changed)?;
         self.reread(&mut files);
         Ok(())
     }
@@ -349,6 +368,7 @@ impl DaemonMethod for SettingsSet {
 }
 
 impl Daemon {
+    /// Makes a change after those that were asked for before it.
     fn change_settings(
         self: &Arc<Self>,
         project: Option<PathBuf>,
@@ -356,19 +376,27 @@ impl Daemon {
         session: Option<SessionId>,
         reply: Reply,
     ) {
+        if project.as_ref().is_some_and(|cwd| !cwd.is_absolute()) {
+            let what = "the folder of this session is not absolute, so no project's settings belong to it";
+            return reply.fail(&Failure::params("sessionId", what));
+        }
+        lock(&self.settings.changes).push_back(Change { project, patch, session, reply });
         let daemon = self.clone();
         self.runtime.spawn_blocking(self.tracked(move || {
-            if project.as_ref().is_some_and(|cwd| !cwd.is_absolute()) {
-                let what = "the folder of this session is not absolute, so no project's settings belong to it";
-                return reply.fail(&Failure::params("sessionId", what));
-            }
-            let target = project.as_deref().map_or(Target::Global, Target::Project);
-            match (daemon.settings.change(target, &patch), session) {
-                (Err(failure), _) => reply.fail(&failure),
-                (Ok(()), Some(id)) => daemon.send(&id, settings_of_session(reply)),
-                (Ok(()), None) => reply.ok(&daemon.settings.general()),
-            }
+            let _changing = lock(&daemon.settings.changing);
+            // The threads of the pool run in any order. Each makes the oldest change.
+            let oldest = lock(&daemon.settings.changes).pop_front();
+            oldest.into_iter().for_each(|change| daemon.make_change(change));
         }));
+    }
+
+    fn make_change(self: &Arc<Self>, Change { project, patch, session, reply }: Change) {
+        let target = project.as_deref().map_or(Target::Global, Target::Project);
+        match (self.settings.change(target, &patch), session) {
+            (Err(failure), _) => reply.fail(&failure),
+            (Ok(()), Some(id)) => self.send(&id, settings_of_session(reply)),
+            (Ok(()), None) => reply.ok(&self.settings.general()),
+        }
     }
 }
 

@@ -105,6 +105,36 @@ pub enum NotChanged {
     },
 }
 
+/// Keeps other processes from changing a file while it exists.
+pub struct Alone {
+    file: PathBuf,
+    /// The lock of the user's folder, which is made where it is missing, or of the project's folder, in which nothing is
+    /// written where it is missing.
+    lock: Option<File>,
+}
+
+impl Alone {
+    /// Waits for other processes that change a file.
+    ///
+    /// # Errors
+    /// When one of them takes too long, or the folder cannot be opened.
+    pub fn with(file: PathBuf, target: Target<'_>) -> Result<Self, NotChanged> {
+        let lock = match target {
+            Target::Global => {
+                let folder = folder_of(&followed(&file));
+                let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder);
+                made.and_then(|()| regular::hold_folder(&folder)).map(Some)
+            }
+            Target::Project(cwd) if !cwd.is_dir() => Ok(None),
+            Target::Project(cwd) => regular::hold_folder(cwd).map(Some),
+        };
+        match lock {
+            Ok(lock) => Ok(Self { file, lock }),
+            Err(error) => Err(NotChanged::Io { file, error }),
+        }
+    }
+}
+
 impl SettingsFiles {
     /// Reads the global file, the user's prompts and the environment.
     #[must_use]
@@ -229,16 +259,21 @@ impl SettingsFiles {
         of_user.chain(self.prompts.problems()).chain(projects)
     }
 
-    /// Changes a file by a patch, in which null takes a key out. Changes of other processes are read before, and wait meanwhile.
+    /// The file that a change is about.
+    #[must_use]
+    pub fn file_of(&self, target: Target<'_>) -> PathBuf {
+        match target {
+            Target::Global => self.global.file.clone(),
+            Target::Project(cwd) => project_file(cwd),
+        }
+    }
+
+    /// Changes a file by a patch, in which null takes a key out. Changes of other processes before it are kept.
     ///
     /// # Errors
     /// When the patch is invalid, the file is broken, or the write fails. Then the file is unchanged.
-    pub fn change(&mut self, target: Target<'_>, patch: &Value) -> Result<(), NotChanged> {
-        let file = match target {
-            Target::Global => self.global.file.clone(),
-            Target::Project(cwd) => project_file(cwd),
-        };
-        let alone = held(&file, target).map_err(|error| NotChanged::Io { file: file.clone(), error })?;
+    pub fn change(&mut self, alone: &Alone, target: Target<'_>, patch: &Value) -> Result<(), NotChanged> {
+        let file = alone.file.clone();
         let mut layer = Layer::at(file.clone());
         layer.look(Trust::Trusted);
         if let Some(problem) = layer.problems.into_iter().find(|problem| problem.flaw == Flaw::Broken) {
@@ -281,7 +316,7 @@ impl SettingsFiles {
             return Err(NotChanged::Patch(Problem::broken(what.to_owned())));
         }
         let missing = || Err(io::Error::new(io::ErrorKind::NotFound, "the session's folder is not there"));
-        let written = if alone.is_some() { write(&file, &text) } else { missing() };
+        let written = if alone.lock.is_some() { write(&file, &text) } else { missing() };
         written.map_err(|error| NotChanged::Io { file, error })
     }
 
@@ -430,20 +465,6 @@ fn leads_out(cwd: &Path) -> bool {
     parts.iter().any(|part| part.symlink_metadata().is_ok_and(|about| about.is_symlink()))
 }
 
-/// Keeps other processes from changing a file: the lock of the user's folder, which is made where it is missing, or of the
-/// project's folder, in which nothing is written where it is missing.
-fn held(file: &Path, target: Target<'_>) -> io::Result<Option<File>> {
-    match target {
-        Target::Global => {
-            let folder = folder_of(&followed(file));
-            fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
-            regular::hold_folder(&folder).map(Some)
-        }
-        Target::Project(cwd) if !cwd.is_dir() => Ok(None),
-        Target::Project(cwd) => regular::hold_folder(cwd).map(Some),
-    }
-}
-
 /// The file that a link leads to: a user may keep the file elsewhere.
 fn followed(file: &Path) -> PathBuf {
     file.canonicalize().unwrap_or_else(|_| file.to_owned())
@@ -478,6 +499,11 @@ mod tests {
 
     fn files(home: &Path) -> SettingsFiles {
         SettingsFiles::read(home.join("settings.json"), &|_| None)
+    }
+
+    fn change(files: &mut SettingsFiles, target: Target<'_>, patch: &Value) -> Result<(), NotChanged> {
+        let alone = Alone::with(files.file_of(target), target)?;
+        files.change(&alone, target, patch)
     }
 
     fn put(file: &Path, text: &str) {
@@ -589,7 +615,7 @@ mod tests {
     /// The key that a change of a project's file is refused for.
     fn refused_key(files: &mut SettingsFiles, project: &Path, patch: &Value) -> Option<String> {
         fs::remove_file(project_file(project)).expect("a file");
-        match files.change(Target::Project(project), patch) {
+        match change(files, Target::Project(project), patch) {
             Ok(()) => None,
             Err(NotChanged::Patch(problem)) => Some(problem.key),
             Err(other) => panic!("{other:?}"),
@@ -606,7 +632,7 @@ mod tests {
             (99, "99; expected 0 to 3 in a project, or 0 to 10 in a trusted one"),
         ] {
             let Err(NotChanged::Patch(problem)) =
-                files.change(Target::Project(&project), &json!({"retry": {"maxRetries": value}}))
+                change(&mut files, Target::Project(&project), &json!({"retry": {"maxRetries": value}}))
             else {
                 panic!("{value} is refused")
             };
@@ -614,7 +640,7 @@ mod tests {
             assert_eq!(problem.key, "retry.maxRetries");
         }
         fs::create_dir(&project).expect("a folder");
-        files.change(Target::Project(&project), &json!({"retry": {"maxRetries": 3.0}})).expect("in range");
+        change(&mut files, Target::Project(&project), &json!({"retry": {"maxRetries": 3.0}})).expect("in range");
     }
 
     #[test]
@@ -637,7 +663,7 @@ mod tests {
         put(&home.path().join("settings.json"), "\u{feff}{\"compaction\": {\"reserveTokens\": 5}}");
         let mut files = files(home.path());
         assert_eq!((reserve(&files.layers()), files.take_problems()), (5, vec![]));
-        files.change(Target::Global, &json!({"prune": {"minimumSavings": 3}})).expect("written");
+        change(&mut files, Target::Global, &json!({"prune": {"minimumSavings": 3}})).expect("written");
         assert_eq!((files.reread(), reserve(&files.layers())), (Reread::Changed, 5));
     }
 
@@ -657,8 +683,8 @@ mod tests {
         assert_eq!((now.default_model.as_deref(), now.compaction.reserve_tokens), (Some("c/d"), Some(5)));
         assert_eq!(now.compaction.stall_seconds, 7);
         // A file with an invalid value can be changed elsewhere, and mended.
-        files.change(Target::Global, &json!({"prune": {"minimumSavings": 3}})).expect("written");
-        files.change(Target::Global, &json!({"compaction": {"reserveTokens": 6}})).expect("written");
+        change(&mut files, Target::Global, &json!({"prune": {"minimumSavings": 3}})).expect("written");
+        change(&mut files, Target::Global, &json!({"compaction": {"reserveTokens": 6}})).expect("written");
         assert_eq!((files.reread(), reserve(&files.layers())), (Reread::Changed, 6));
     }
 
@@ -704,18 +730,18 @@ mod tests {
         let home = tempfile::tempdir().expect("a folder");
         let global = home.path().join("deep/settings.json");
         let mut files = SettingsFiles::read(global.clone(), &|_| None);
-        files.change(Target::Global, &json!({"compaction": {"reserveTokens": 9}})).expect("written");
+        change(&mut files, Target::Global, &json!({"compaction": {"reserveTokens": 9}})).expect("written");
         assert_eq!((files.reread(), reserve(&files.layers())), (Reread::Changed, 9));
         let before = fs::read(&global).expect("a file");
-        let wrong = files.change(Target::Global, &json!({"compaction": {"reserveTokens": -1}}));
+        let wrong = change(&mut files, Target::Global, &json!({"compaction": {"reserveTokens": -1}}));
         assert!(matches!(wrong, Err(NotChanged::Patch(problem)) if problem.key == "compaction.reserveTokens"));
         let project = home.path().join("project");
-        let wrong = files.change(Target::Project(&project), &json!({"models": []}));
+        let wrong = change(&mut files, Target::Project(&project), &json!({"models": []}));
         assert!(matches!(wrong, Err(NotChanged::Patch(problem)) if problem.key == "models"));
         assert!(!project.exists());
         assert_eq!(fs::read(&global).expect("a file"), before);
         put(&global, "{ broken");
-        let wrong = files.change(Target::Global, &json!({"defaultModel": "a/b"}));
+        let wrong = change(&mut files, Target::Global, &json!({"defaultModel": "a/b"}));
         assert!(matches!(wrong, Err(NotChanged::File(problem)) if problem.line == Some(1)));
         assert_eq!(fs::read(&global).expect("a file"), b"{ broken");
         assert_eq!(fs::read_dir(global.parent().expect("a folder")).expect("a folder").count(), 1, "nothing is left");
@@ -732,7 +758,7 @@ mod tests {
         let global = home.path().join("settings.json");
         symlink(&elsewhere, &global).expect("a link");
         let mut files = files(home.path());
-        files.change(Target::Global, &json!({"compaction": {"reserveTokens": 9}})).expect("written");
+        change(&mut files, Target::Global, &json!({"compaction": {"reserveTokens": 9}})).expect("written");
         assert!(global.is_symlink());
         assert!(fs::read_to_string(&elsewhere).expect("a file").contains("reserveTokens"));
         assert_eq!(fs::metadata(&elsewhere).expect("a file").permissions().mode() & 0o777, 0o640);
@@ -740,7 +766,7 @@ mod tests {
         let project = home.path().join("project");
         fs::create_dir_all(project.join(".abridged")).expect("a folder");
         symlink(&elsewhere, project_file(&project)).expect("a link");
-        let refused = files.change(Target::Project(&project), &json!({"prune": {"minimumSavings": 1}}));
+        let refused = change(&mut files, Target::Project(&project), &json!({"prune": {"minimumSavings": 1}}));
         assert!(matches!(refused, Err(NotChanged::File(_))));
         assert!(!fs::read_to_string(&elsewhere).expect("a file").contains("prune"));
     }

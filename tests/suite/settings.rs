@@ -263,6 +263,51 @@ fn daemons_lose_no_change_of_each_other() {
 }
 
 #[test]
+fn changes_are_made_in_the_order_of_their_requests_while_another_daemon_makes_its_own() {
+    let mut one = Daemon::start();
+    let mut other = Daemon::of(Home::new(), one.home.command());
+    other.ok("initialize", json!({}));
+    for round in 0..5_u64 {
+        let mut ids = [Vec::new(), Vec::new()];
+        for change in 0..20_u64 {
+            for (at, (daemon, key)) in
+                [(&mut one, "reserveTokens"), (&mut other, "keepRecentTokens")].into_iter().enumerate()
+            {
+                let patch = json!({"compaction": {key: 4_000 + 100 * round + change}});
+                ids[at].push(daemon.begin("settings/set", json!({"scope": "global", "patch": patch})));
+            }
+        }
+        for (daemon, ids) in [&mut one, &mut other].into_iter().zip(ids) {
+            ids.into_iter().for_each(|id| drop(daemon.answer(id).expect("it is set")));
+        }
+        let kept: Value =
+            serde_json::from_slice(&fs::read(one.home.path("config/settings.json")).expect("a file")).expect("JSON");
+        let last = 4_019 + 100 * round;
+        assert_eq!(kept["compaction"], json!({"reserveTokens": last, "keepRecentTokens": last}), "round {round}");
+    }
+}
+
+#[test]
+fn a_session_opens_while_another_process_keeps_the_settings() {
+    let mut daemon = Daemon::start();
+    fs::create_dir_all(daemon.home.path("config")).expect("a folder");
+    let kept = fs::File::open(daemon.home.path("config")).expect("a folder");
+    kept.lock().expect("the lock");
+    let patch = json!({"compaction": {"reserveTokens": 9_000}});
+    let sets: Vec<u64> =
+        (0..2).map(|_| daemon.begin("settings/set", json!({"scope": "global", "patch": patch}))).collect();
+    let new = daemon.begin("session/new", json!({"cwd": "/project"}));
+    let first = daemon.next_within(std::time::Duration::from_secs(60), |frame| {
+        frame["id"].as_u64().is_some_and(|id| id == new || sets.contains(&id))
+    });
+    assert_eq!(first.expect("an answer")["id"], new);
+    let error = daemon.answer(sets[0]).expect_err("it is kept");
+    assert!(error["message"].as_str().is_some_and(|text| text.contains("another process")), "{error}");
+    drop(kept);
+    daemon.answer(sets[1]).expect("it is free");
+}
+
+#[test]
 fn a_client_changes_the_settings_of_a_project() {
     let home = Home::new();
     let folder = home.path("project");
