@@ -172,7 +172,7 @@ fn by(result: &Value) -> String {
 /// A model's name.
 pub(super) fn named(model: &Value) -> String {
     let part = |name: &str| model[name].as_str().unwrap_or_default();
-    format!("{}/{}", part("provider"), part("id"))
+    plain(&format!("{}/{}", part("provider"), part("id")))
 }
 
 /// Rejected candidates with their reasons, one line each.

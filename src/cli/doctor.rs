@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     daemon::Places,
-    log::lock,
+    log::{header, lock},
     models::{
         ModelRef,
         address::without_credentials,
@@ -214,7 +214,7 @@ fn look_at_sessions(sessions: &Path, problems: &mut Vec<Finding>) -> Sessions {
     for file in files {
         let path = file.path();
         match path.extension().and_then(|it| it.to_str()) {
-            Some("jsonl") => {
+            Some("jsonl") if header::peek(&path).is_ok() => {
                 let about = file.metadata().ok();
                 found.bytes += about.as_ref().map_or(0, fs::Metadata::len);
                 let modified = about.and_then(|about| about.modified().ok()).unwrap_or(SystemTime::UNIX_EPOCH);

@@ -312,6 +312,7 @@ fn the_doctor_names_what_lies_in_the_place_of_a_lock() {
     let missed: Vec<_> =
         planted.iter().zip(PLANTS).filter(|(lock, _)| !named(lock)).map(|(_, plant)| plant.0).collect();
     assert_eq!((code, missed), (Some(0), vec![]), "{found:#}");
+    assert_eq!(found["data"]["sessions"], 0, "a FIFO is no session");
     assert!(precious.is_as_it_was());
 }
 
