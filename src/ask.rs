@@ -7,6 +7,7 @@ pub mod access;
 pub mod allowance;
 pub mod client;
 pub mod clock;
+pub mod content;
 pub mod failed;
 pub mod messages;
 pub mod purpose;

@@ -5,6 +5,7 @@
 //! lines below. A placeholder matches none of them, so redacting twice changes nothing.
 
 mod blocks;
+mod clean;
 mod commands;
 mod keys;
 mod labels;
@@ -15,6 +16,7 @@ mod rules;
 mod stream;
 mod tables;
 
+pub use clean::{Clean, Secrets};
 pub use stream::Stream;
 
 use keys::{BEGINNING, INSIDE, KEYS, ODD_KEYS};

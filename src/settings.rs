@@ -23,6 +23,7 @@ use crate::{
     conversation::tokens::Estimator,
     ids::ModelRef,
     provider::{Api, http::is_address},
+    redact::Secrets,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -436,6 +437,14 @@ impl Default for PromotionSettings {
 impl Default for RetrySettings {
     fn default() -> Self {
         Self { enabled: true, max_retries: 3, base_delay_ms: 2_000, max_delay_ms: 60_000 }
+    }
+}
+
+impl RedactionSettings {
+    /// Whether secrets are removed from texts.
+    #[must_use]
+    pub fn secrets(&self) -> Secrets {
+        if self.enabled { Secrets::Redacted } else { Secrets::Sent }
     }
 }
 

@@ -1,17 +1,16 @@
 //! A request to a model, the reports on its way, and its answer.
 
-use super::{allowance::Allowance, failed::Failed, purpose::Purpose, retry::Policy, spent::Spent};
+use super::{allowance::Allowance, content::Content, failed::Failed, purpose::Purpose, retry::Policy, spent::Spent};
 use crate::{
     conversation::{message::Usage, spending::Trigger},
     ids::{OperationId, SessionId},
     models::{candidates::Candidate, dialects},
     provider::{
-        self, Cache, Delta, Effort, Reasoning, ToolChoice, Trouble, TroubleKind, Turn,
+        self, Cache, Delta, Effort, Reasoning, ToolChoice, Trouble, TroubleKind,
         overflow::{Overflow, Reservation, is_far_off},
     },
 };
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use std::{
     sync::{
         Arc,
@@ -29,15 +28,9 @@ pub struct Request {
     pub origin: Origin,
     /// Model to ask, and how.
     pub candidate: Candidate,
-    /// System prompt.
-    pub system: Option<String>,
-    /// Items of OpenAI's Responses before the conversation; for [`Way::Compaction`](crate::models::candidates::Way) only.
-    pub history: Vec<Value>,
-    /// Conversation, oldest first.
-    pub turns: Vec<Turn>,
-    /// Tools of the conversation, each `{name, description, inputSchema}`.
-    pub tools: Vec<Value>,
-    /// Whether the model may call them.
+    /// Its texts.
+    pub content: Content,
+    /// Whether the model may call the tools.
     pub tool_choice: ToolChoice,
     /// Largest answer, in tokens, its thinking not included.
     pub max_tokens: u64,
@@ -184,10 +177,10 @@ impl Request {
         let most = self.max_tokens.saturating_add(thinking_room(&self.candidate, self.reasoning));
         provider::Request {
             model: dialects::model(&model.id),
-            system: self.system.clone(),
-            history: self.history.clone(),
-            turns: self.turns.clone(),
-            tools: self.tools.clone(),
+            system: self.content.system().map(str::to_owned),
+            history: self.content.history().to_vec(),
+            turns: self.content.turns().to_vec(),
+            tools: self.content.tools().to_vec(),
             tool_choice: self.tool_choice,
             max_tokens: Some(output.map_or(most, |output| most.min(output))),
             ceiling: *output,

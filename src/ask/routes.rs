@@ -310,9 +310,9 @@ impl Routes {
         let answer = self.client.complete(Completion {
             origin: request.origin.clone(),
             purpose: request.purpose,
-            system: request.system.clone(),
-            messages: messages::messages(&request.turns, model, self.clock.timestamp_ms()),
-            tools: request.tools.clone(),
+            system: request.content.system().map(str::to_owned),
+            messages: messages::messages(request.content.turns(), model, self.clock.timestamp_ms()),
+            tools: request.content.tools().to_vec(),
             max_tokens: request.max_tokens,
             model: model.clone(),
             deadline: longest.into_iter().chain(left).min(),

@@ -7,6 +7,7 @@ use super::{
     allowance::Allowance,
     client::{Client, Completion, Unanswered},
     clock::Clock,
+    content::Content,
     failed::{Failed, Next},
     purpose::Purpose,
     request::{Answered, Limits, Origin, Quota, Request, RetryOutcome, Update},
@@ -217,6 +218,10 @@ impl Client for World {
     }
 }
 
+fn texts(turns: Vec<Turn>, tools: Vec<Value>) -> Content {
+    Content::live(provider::Request { system: Some("Be brief.".to_owned()), turns, tools, ..Default::default() })
+}
+
 fn request(way: Way) -> Request {
     let second = Duration::from_secs(1);
     Request {
@@ -229,10 +234,7 @@ fn request(way: Way) -> Request {
             thinks: false,
             way,
         },
-        system: Some("Be brief.".to_owned()),
-        history: Vec::new(),
-        turns: vec![Turn::user("Hello.")],
-        tools: Vec::new(),
+        content: texts(vec![Turn::user("Hello.")], Vec::new()),
         tool_choice: ToolChoice::default(),
         max_tokens: 4_000,
         reasoning: Reasoning::Off,
@@ -334,7 +336,7 @@ fn turns_and_tools_reach_the_provider() {
     let result = ToolOutcome { call: "c".into(), name: "read".into(), parts: vec![Part::text("x")], is_error: false };
     let turns = vec![Turn::user("Read it."), Turn::Assistant(vec![call.clone()]), Turn::Result(result)];
     let cache = Cache::Prefix("s".to_owned());
-    let asked = Request { turns: turns.clone(), tools: tools.clone(), cache: cache.clone(), ..at_provider() };
+    let asked = Request { content: texts(turns.clone(), tools.clone()), cache: cache.clone(), ..at_provider() };
     let calls = Answer { parts: vec![call], usage: usage(10, 2), stop: Stop::ToolUse, ..Answer::default() };
     let world = World::new([Reply::Ends(vec![Delta::Call("{}".to_owned())], Ok(calls.clone()))]);
     assert_eq!(world.ask(&asked).expect("an answer").answer, calls);
@@ -353,7 +355,9 @@ fn turns_and_tools_reach_the_client() {
     ]);
     let message = json!({"content": content, "stopReason": "toolUse", "usage": {"input": 10, "output": 2}});
     let world = World::new([Reply::Message(Ok(message))]);
-    let answered = world.ask(&Request { tools: tools.clone(), ..by_client() }).expect("an answer");
+    let answered = world
+        .ask(&Request { content: texts(vec![Turn::user("Hello.")], tools.clone()), ..by_client() })
+        .expect("an answer");
     assert!(answered.answer.calls_a_tool() && answered.answer.stop == Stop::ToolUse);
     let sent = world.completions().remove(0);
     assert_eq!((sent.tools, sent.max_tokens, sent.model.to_string().as_str()), (tools, 4_000, "some/model"));

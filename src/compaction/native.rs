@@ -2,6 +2,7 @@
 
 use super::plan::Plan;
 use crate::{
+    ask::content::Content,
     conversation::{
         context::{self, Context, ContextMessage},
         entry::native::Covers,
@@ -10,10 +11,10 @@ use crate::{
     models::candidates::Candidate,
     prompts::{Prompt, escape_frame},
     provider::{
-        Api, Part, Request, Turn,
+        Api, Request, Turn,
         turns::{Target, turns},
     },
-    redact,
+    redact::Secrets,
     summary::model::writer::NativeJob,
 };
 use serde_json::Value;
@@ -25,15 +26,6 @@ pub struct NativeOrder {
     pub candidate: Candidate,
     /// The system prompt of the conversation.
     pub system: Option<String>,
-}
-
-/// Whether texts are redacted before they are sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Secrets {
-    /// They are.
-    Redacted,
-    /// They are sent.
-    Sent,
 }
 
 impl NativeOrder {
@@ -60,11 +52,9 @@ impl NativeOrder {
         let of_summary = summary.as_ref().map_or(0, |summary| estimator.of_text(summary));
         let tokens = said.sum::<u64>() + of_history + of_summary;
         let said = turns(covered.into_iter().map(ContextMessage::json), &target(&self.candidate.model));
-        let mut turns: Vec<Turn> = summary.map(Turn::user).into_iter().chain(said).collect();
-        if secrets == Secrets::Redacted {
-            turns.iter_mut().for_each(clean);
-        }
-        NativeJob { candidate: self.candidate, system: self.system, history, turns, tokens }
+        let turns = summary.map(Turn::user).into_iter().chain(said).collect();
+        let content = Content::of(Request { system: self.system, history, turns, ..Request::default() }, secrets);
+        NativeJob { candidate: self.candidate, content, tokens }
     }
 }
 
@@ -93,50 +83,4 @@ fn beginning<'a>(
 
 fn target(model: &ModelRef) -> Target<'_> {
     Target { api: Api::OpenaiResponses, provider: &model.provider, model: &model.id }
-}
-
-/// Removes secrets from a turn.
-pub fn clean(turn: &mut Turn) {
-    for part in parts(turn) {
-        match part {
-            Part::Text { text, .. } => *text = redact::redact(text).into_owned(),
-            Part::Call { arguments, .. } => {
-                let redacted = redact::redact(arguments).into_owned();
-                // A placeholder is no JSON everywhere.
-                let readable = serde_json::from_str::<Value>(&redacted).is_ok();
-                *arguments = if readable { redacted } else { "{}".to_owned() };
-            }
-            Part::Thinking { .. } | Part::Image { .. } => {}
-        }
-    }
-}
-
-/// Removes secrets from a request for another model than the session's own.
-pub fn clean_request(request: &mut Request) {
-    if let Some(text) = &mut request.system {
-        *text = redact::redact(text).into_owned();
-    }
-    request.turns.iter_mut().for_each(clean);
-    request.history.iter_mut().chain(&mut request.tools).for_each(clean_value);
-}
-
-/// Removes secrets from the texts of a value. Ids, names and encrypted parts are of use only as they are.
-fn clean_value(value: &mut Value) {
-    const KEPT: [&str; 5] = ["id", "call_id", "name", "type", "encrypted_content"];
-    match value {
-        Value::String(text) => *text = redact::redact(text).into_owned(),
-        Value::Array(items) => items.iter_mut().for_each(clean_value),
-        Value::Object(fields) => {
-            let is_kept = |name: &str, value: &Value| value.is_string() && KEPT.contains(&name);
-            fields.iter_mut().filter(|(name, value)| !is_kept(name, value)).for_each(|(_, value)| clean_value(value));
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
-}
-
-fn parts(turn: &mut Turn) -> &mut Vec<Part> {
-    match turn {
-        Turn::User(parts) | Turn::Assistant(parts) => parts,
-        Turn::Result(outcome) => &mut outcome.parts,
-    }
 }

@@ -1,9 +1,7 @@
 //! A preview of a compaction: the effects of a plan, without a summary.
 
 use super::plan::Plan;
-use crate::{
-    conversation::entry::Entry, prompts::Prompt, redact::redact, settings::Settings, summary::files::FileLists,
-};
+use crate::{conversation::entry::Entry, prompts::Prompt, settings::Settings, summary::files::FileLists};
 use std::sync::Arc;
 
 /// The effects that a plan would have.
@@ -25,10 +23,7 @@ impl Preview {
     /// Previews a plan. The texts are redacted as those of a summary, because they reach the client too.
     #[must_use]
     pub fn of(plan: &Plan, settings: &Settings) -> Self {
-        let clean = |text: &str| match settings.redaction.enabled {
-            true => redact(text).into_owned(),
-            false => text.to_owned(),
-        };
+        let clean = |text: &str| settings.redaction.secrets().clean(text).into_string();
         let span = plan.span();
         let in_context = |entries: &[Arc<Entry>]| entries.iter().filter(|entry| entry.in_context()).count();
         let scale = plan.demand.scale;

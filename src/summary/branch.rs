@@ -16,6 +16,7 @@ use crate::{
     },
     ids::EntryId,
     prompts::{Prompt, Prompts},
+    redact::{Clean, Secrets},
     settings::FileTool,
 };
 use serde_json::json;
@@ -43,7 +44,7 @@ pub struct Prepared {
     /// The files of all entries.
     pub files: FileLists,
     /// The texts of the pins that do not hold at the target, oldest first.
-    pub pins: Vec<String>,
+    pub pins: Vec<Clean>,
     /// The number of messages that the budget has no room for.
     pub left_out: usize,
 }
@@ -84,6 +85,8 @@ pub struct Demand<'a> {
     pub scale: Scale,
     /// Tools that precede the known ones.
     pub tools: &'a [FileTool],
+    /// Whether the pins lose their secrets.
+    pub secrets: Secrets,
     /// Redacts the path of a file.
     pub clean: &'a dyn Fn(&str) -> String,
     /// Whether the work is cancelled. It then ends early.
@@ -122,7 +125,12 @@ impl Prepared {
     #[must_use]
     pub fn of(left: &[Arc<Entry>], demand: &Demand<'_>) -> Self {
         let files = FileLists::of(&Span::of(left), demand.tools, demand.clean);
-        let pins = demand.pins.iter().map(|pin| pin.text.clone()).filter(|text| !text.trim().is_empty()).collect();
+        let pins = demand
+            .pins
+            .iter()
+            .map(|pin| demand.secrets.clean(&pin.text))
+            .filter(|text| !text.trim().is_empty())
+            .collect();
         let mut without: HashSet<EntryId> = demand.pins.iter().map(|pin| pin.entry.clone()).collect();
         let (mut taken, mut is_full, mut left_out) = (0_u64, false, 0);
         for entry in left.iter().rev() {
@@ -209,7 +217,7 @@ impl Frame {
 
     /// The whole text. None where it is too large.
     #[must_use]
-    pub fn around(&self, summary: &str) -> Option<String> {
+    pub fn around(&self, summary: &Clean) -> Option<Clean> {
         let said = match summary.trim() {
             "" => self.before.trim_end().to_owned(),
             summary => format!("{}{summary}", self.before),
@@ -219,24 +227,24 @@ impl Frame {
 
     /// The text of a hook, with the pinned texts and the lists of files. None where it is too large.
     #[must_use]
-    pub fn behind(&self, supplied: &str, prepared: &Prepared) -> Option<String> {
-        let missing: Vec<String> = prepared.pins.iter().filter(|pin| !supplied.contains(*pin)).cloned().collect();
+    pub fn behind(&self, supplied: &Clean, prepared: &Prepared) -> Option<Clean> {
+        let missing: Vec<Clean> = prepared.pins.iter().filter(|pin| !supplied.contains(&***pin)).cloned().collect();
         self.fitting(format!("{}{}", supplied.trim(), pinned_texts(&missing, self.all / 2, self.scale)))
     }
 
-    fn fitting(&self, text: String) -> Option<String> {
-        (self.scale.text(&text) <= self.all).then_some(text)
+    fn fitting(&self, text: String) -> Option<Clean> {
+        (self.scale.text(&text) <= self.all).then(|| Clean::assembled(text))
     }
 }
 
 /// The pinned texts behind a summary, word for word: the newest ones that fit into `room` tokens, and the number of the
 /// others. A pin holds on its branch alone, so its text goes along in the summary.
-fn pinned_texts(pins: &[String], room: u64, scale: Scale) -> String {
+fn pinned_texts(pins: &[Clean], room: u64, scale: Scale) -> String {
     if pins.is_empty() {
         return String::new();
     }
     let mut taken = 0;
-    let fits = |pin: &&String| {
+    let fits = |pin: &&Clean| {
         taken += scale.text(pin) + 2;
         taken <= room
     };

@@ -10,7 +10,7 @@ use crate::{
         message::{self, Block, Message, ToolCall},
     },
     prompts::escape_tags,
-    redact,
+    redact::Secrets,
     settings::Settings,
     text,
 };
@@ -77,7 +77,7 @@ pub(super) struct Ledger {
 /// clean the same texts again.
 #[derive(Debug)]
 pub struct Cleaner {
-    redacts: bool,
+    secrets: Secrets,
     /// Texts and their cleaned forms.
     known: RefCell<HashMap<Box<str>, String>>,
 }
@@ -86,7 +86,7 @@ impl Cleaner {
     /// A cleaner with these settings.
     #[must_use]
     pub fn new(settings: &Settings) -> Self {
-        Self { redacts: settings.redaction.enabled, known: RefCell::default() }
+        Self { secrets: settings.redaction.secrets(), known: RefCell::default() }
     }
 
     /// The cleaned form of a text.
@@ -95,8 +95,7 @@ impl Cleaner {
         if let Some(known) = self.known.borrow().get(text) {
             return known.clone();
         }
-        let redacted = if self.redacts { redact::redact(text) } else { text.into() };
-        let cleaned = escape_tags(&redacted).into_owned();
+        let cleaned = escape_tags(&self.secrets.clean(text)).into_owned();
         self.known.borrow_mut().insert(text.into(), cleaned.clone());
         cleaned
     }

@@ -11,7 +11,7 @@ use crate::{
     },
     ids::{CallId, EntryId},
     prompts::escape_tags,
-    redact,
+    redact::Secrets,
     settings::Settings,
     text,
 };
@@ -45,14 +45,14 @@ const LEAST: usize = 400;
 pub struct Rules {
     /// Tools that hold a list, beside the known ones.
     tools: Arc<[String]>,
-    redacts: bool,
+    secrets: Secrets,
     /// Limit of the open tasks, in characters.
     chars: usize,
 }
 
 impl Default for Rules {
     fn default() -> Self {
-        Self { tools: Arc::default(), redacts: true, chars: MOST }
+        Self { tools: Arc::default(), secrets: Secrets::Redacted, chars: MOST }
     }
 }
 
@@ -60,7 +60,7 @@ impl Rules {
     /// The same with the tools and the redaction of these settings.
     #[must_use]
     pub fn of(self, settings: &Settings) -> Self {
-        Self { tools: settings.tools.todo.as_slice().into(), redacts: settings.redaction.enabled, ..self }
+        Self { tools: settings.tools.todo.as_slice().into(), secrets: settings.redaction.secrets(), ..self }
     }
 
     /// The same for a room of so many characters.
@@ -75,7 +75,7 @@ impl Rules {
 
     /// A text without secrets, on one line. It is cleaned before it is clipped: half of a secret looks like none.
     fn clean(&self, task: &str) -> String {
-        let task = if self.redacts { redact::redact(task) } else { task.into() };
+        let task = self.secrets.clean(task);
         text::one_line(&escape_tags(&task), LONGEST)
     }
 }

@@ -254,6 +254,32 @@ fn a_file_is_opened_by_one_module() {
     }
 }
 
+/// Files that assemble a text of clean texts and prompts: requests to models, and texts that stand for a conversation.
+const ASSEMBLERS: &[&str] = &[
+    "cli/models",
+    "session/jobs/transfer/branch",
+    "session/jobs/transfer/handoff",
+    "session/jobs/transfer/reference",
+    "summary/branch",
+    "summary/model/brief",
+    "summary/model/check",
+];
+
+/// A text gets to another reader through `Secrets::clean`. To redact it elsewhere, or to call it clean, is to go around that.
+#[test]
+fn a_text_is_redacted_in_one_place() {
+    let mut assemblers: BTreeSet<&str> = ASSEMBLERS.iter().copied().collect();
+    for (name, text) in sources().iter().filter(|(name, _)| folder(name) != "redact") {
+        let code = code(text);
+        let may = assemblers.remove(name.as_str());
+        assert!(may || !code.contains("Clean::assembled("), "src/{name}.rs calls a text clean; see Secrets::clean");
+        // The errors of providers are redacted whatever the settings say.
+        let redacts = code.contains("redact::redact(") && name != "ask/failed";
+        assert!(!redacts, "src/{name}.rs redacts a text by itself; see Secrets::clean");
+    }
+    assert_eq!(assemblers, BTreeSet::new(), "these files assemble nothing");
+}
+
 /// Model families, by the words in their models' names.
 const FAMILIES: &[&str] = &[
     "claude", "codex", "deepseek", "gemini", "gemma", "gpt", "grok", "haiku", "kimi", "llama", "minimax", "mistral",

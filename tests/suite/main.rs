@@ -71,6 +71,7 @@ mod prompts;
 mod proof;
 mod provider;
 mod pruning;
+mod readers;
 mod reading;
 mod reading_order;
 mod recorded;

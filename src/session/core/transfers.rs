@@ -28,6 +28,7 @@ use crate::{
         errors::Failure,
         events::{ChunkSource, Event, ModelChange, Stage},
     },
+    redact::Secrets,
     session::{
         effects::Ticket,
         fault::{Fault, planted},
@@ -78,12 +79,17 @@ impl Core {
         }
     }
 
+    /// Whether texts of requests lose their secrets.
+    fn secrets(&self) -> Secrets {
+        self.state.settings().settings.redaction.secrets()
+    }
+
     /// The kind of a transfer that was cancelled before its start.
     pub(super) fn kind_of(&self, request: &TransferRequest) -> OperationKind {
         let transfer = match request {
             TransferRequest::Navigate(params) => Transfer::Navigation(self.unstarted_navigation(params)),
             TransferRequest::Reference(params) => Transfer::Reference(Self::reference_of(params)),
-            TransferRequest::Handoff(params) => Transfer::Handoff(Handoff::of(params)),
+            TransferRequest::Handoff(params) => Transfer::Handoff(Handoff::of(params, self.secrets())),
         };
         OperationKind::Transfer(transfer)
     }

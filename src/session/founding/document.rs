@@ -8,6 +8,7 @@ use crate::{
     },
     ids::EntryId,
     prompts::{Prompt, escape_tags, escape_within},
+    redact::Clean,
     session::state::State,
 };
 use serde_json::{Value, json};
@@ -23,7 +24,7 @@ pub const HANDOFF: &str = "handoff";
 #[derive(Debug, Clone, Copy)]
 pub struct Document<'a> {
     /// The text, as it was written.
-    pub text: &'a str,
+    pub text: &'a Clean,
     /// More `details` of its entry.
     pub details: &'a Value,
     /// The open tasks of the agent.
@@ -38,7 +39,7 @@ pub struct Saved {
     /// The name in the folder.
     pub name: String,
     /// The text.
-    pub text: String,
+    pub text: Clean,
 }
 
 impl Saved {
@@ -87,7 +88,7 @@ impl Founding {
 
     /// The same with the document in a file, too.
     #[must_use]
-    pub fn saving(self, text: String) -> Self {
+    pub fn saving(self, text: Clean) -> Self {
         let name = format!("handoff-{}.md", self.header.timestamp.replace([':', '.'], "-"));
         Self { saved: Some(Saved { name, text }), ..self }
     }

@@ -13,7 +13,7 @@ use crate::{
     compaction::{
         draft::{Draft, Supplied},
         ladder,
-        native::{NativeOrder, Secrets},
+        native::NativeOrder,
         plan::Plan,
     },
     models::{
@@ -22,7 +22,6 @@ use crate::{
     },
     prompts::Prompt,
     protocol::errors::{Failure, Nothing},
-    redact,
     session::{
         fault::{Fault, planted},
         stop::Stop,
@@ -127,21 +126,22 @@ async fn drafted(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Draft
         let adds = cap >= LEAST_SUMMARY && !floor.plan.summarized().is_empty();
         let material =
             (asks && adds).then(|| Material::of(floor.plan.span(), &floor.summary.files, cap, settings, scale, &stop));
-        let secrets = if settings.redaction.enabled { Secrets::Redacted } else { Secrets::Sent };
+        let secrets = settings.redaction.secrets();
         let native = native.filter(|_| material.is_some()).map(|native| native.job(&floor.plan, secrets));
         Ok((floor, material, native))
     };
     let (floor, material, native) = blocking(pool, floor).await?;
     let Some(material) = material else { return by_whom_it_must(floor, only.as_ref()) };
     let mut prompts = (*settings.prompts).clone();
-    let prompt = prompt.map(|prompt| cleaned(&prompt, &settings));
+    let secrets = settings.settings.redaction.secrets();
+    let prompt = prompt.map(|prompt| secrets.clean(&prompt));
     for summary in [Prompt::CompactionSummary, Prompt::CompactionUpdateSummary] {
         prompt.iter().for_each(|prompt| prompts.stand_in(summary, prompt));
     }
     let brief = Brief {
         prompts,
-        instructions: focus.instructions.as_deref().map(|it| cleaned(it, &settings)),
-        context: focus.context.iter().map(|line| cleaned(line, &settings)).collect(),
+        instructions: focus.instructions.as_deref().map(|it| secrets.clean(it)),
+        context: focus.context.iter().map(|line| secrets.clean(line)).collect(),
         language: material.language,
         subject: Subject::Conversation,
     };
@@ -272,11 +272,6 @@ pub(super) async fn caught<T>(work: impl Future<Output = T>) -> Option<T> {
         Err(_) => Poll::Ready(None),
     })
     .await
-}
-
-/// A text of a request without secrets, where they are redacted.
-pub(super) fn cleaned(text: &str, settings: &Sourced) -> String {
-    if settings.settings.redaction.enabled { redact::redact(text).into_owned() } else { text.to_owned() }
 }
 
 /// The number of requests to a candidate for the summary of a plan.

@@ -258,7 +258,7 @@ fn draft(plan: &Plan, compaction: SuppliedCompaction, settings: &Settings) -> Re
     let measure = |text: &str| scale.text(text);
     let limits = check::Supplied {
         replaces: scale.size(plan.span().replaced(scale.estimator())),
-        redact: settings.redaction.enabled,
+        secrets: settings.redaction.secrets(),
         measure: &measure,
     };
     let accepted = |text: &str| check::supplied(text, &limits);

@@ -15,6 +15,7 @@ use crate::{
     log::{history::route::Route, sealed::Blocking},
     models::candidates::{Candidate, Unfit},
     protocol::{errors::Failure, types::NavigateParams},
+    redact::Clean,
     session::{hooks::Hooks, state::View, stop::Stop},
     settings::{Settings, Sourced},
     summary::{branch::LeftPin, made::Made},
@@ -106,7 +107,7 @@ pub struct BranchText {
 #[serde(rename_all = "camelCase")]
 pub struct BranchSummaryText {
     /// The whole text, with its lists of files.
-    pub text: String,
+    pub text: Clean,
     /// The `details` of its entry.
     pub details: Option<Value>,
     /// Its origin.

@@ -9,6 +9,7 @@ use crate::{
         notices::{NoticeCode, Warning},
         types::{HandoffAnswer, HandoffParams},
     },
+    redact::{Clean, Secrets},
     session::{jobs::transfer::DocumentOrigin, operations::End},
 };
 use std::{
@@ -20,18 +21,18 @@ use std::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Handoff {
     /// The goal of the new session. A lock file does not name it.
-    pub goal: Option<String>,
+    pub goal: Option<Clean>,
     /// Whether only the document is wanted.
     pub is_draft: bool,
     /// The document, once it is made. It outlives a failure behind it.
-    pub document: Arc<OnceLock<String>>,
+    pub document: Arc<OnceLock<Clean>>,
 }
 
 /// The result of a handoff.
 #[derive(Debug)]
 pub struct HandedOff {
     /// The document.
-    pub document: String,
+    pub document: Clean,
     /// Its origin.
     pub origin: DocumentOrigin,
     /// The session that goes on; none for a draft.
@@ -43,12 +44,13 @@ pub struct HandedOff {
 impl Handoff {
     /// The handoff that a request asks for.
     #[must_use]
-    pub fn of(params: &HandoffParams) -> Self {
-        Self { goal: said(params.goal.as_deref()), is_draft: params.dry_run == Some(true), document: Arc::default() }
+    pub fn of(params: &HandoffParams, secrets: Secrets) -> Self {
+        let goal = said(params.goal.as_deref(), secrets);
+        Self { goal, is_draft: params.dry_run == Some(true), document: Arc::default() }
     }
 
     pub(super) fn start(&self) -> Event {
-        Event::HandoffStart { goal: self.goal.clone() }
+        Event::HandoffStart { goal: self.goal.as_ref().map(Clean::to_string) }
     }
 
     /// The error of a handoff for a person.
@@ -79,23 +81,23 @@ impl Handoff {
 
     pub(super) fn ended(&self, id: &OperationId, made: Option<&HandedOff>, end: &End<Product>) -> HandoffAnswer {
         if let (true, Some(made)) = (self.is_draft, made) {
-            return HandoffAnswer::Draft { document: made.document.clone() };
+            return HandoffAnswer::Draft { document: made.document.to_string() };
         }
         HandoffAnswer::Ended {
             operation_id: id.clone(),
             outcome: end.outcome(),
             new_session_id: made.and_then(|made| made.session.clone()),
-            document: made.map(|made| &made.document).or_else(|| self.document.get()).cloned(),
+            document: made.map(|made| &made.document).or_else(|| self.document.get()).map(Clean::to_string),
             saved_path: made.and_then(|made| made.saved.as_ref()).map(|path| path.display().to_string()),
             error: end.failure().map(Failure::data),
         }
     }
 }
 
-/// A text without blanks around it. None where it says nothing.
+/// A text of a request without blanks around it and without secrets. None where it says nothing.
 #[must_use]
-pub fn said(text: Option<&str>) -> Option<String> {
-    text.map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned)
+pub fn said(text: Option<&str>, secrets: Secrets) -> Option<Clean> {
+    text.map(str::trim).filter(|text| !text.is_empty()).map(|text| secrets.clean(text))
 }
 
 impl HandedOff {

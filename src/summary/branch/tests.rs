@@ -37,7 +37,18 @@ fn prepared(left: &[Arc<Entry>], budget: u64, pinned: &[&str]) -> Prepared {
     let pinned = left.iter().filter(|entry| pinned.contains(&entry.id.as_str()));
     let pins: Vec<_> = pinned.map(|entry| LeftPin { entry: entry.id.clone(), text: entry.pinned_text() }).collect();
     let clean = |text: &str| text.replace("secret", "[X]");
-    Prepared::of(left, &Demand { pins: &pins, budget, scale: SCALE, tools: &[], clean: &clean, stop: &|| false })
+    Prepared::of(
+        left,
+        &Demand {
+            pins: &pins,
+            budget,
+            scale: SCALE,
+            tools: &[],
+            secrets: Secrets::Redacted,
+            clean: &clean,
+            stop: &|| false,
+        },
+    )
 }
 
 /// The ids of the messages that are summarized.
@@ -111,9 +122,12 @@ fn a_pinned_entry_is_kept_word_for_word_and_not_summarized() {
     let left = [user("a", "Never push to main."), user("b", "Fix it."), user("c", "The port is 8080.")];
     let prepared = prepared(&left, 1_000, &["a", "c"]);
     assert_eq!(chosen(&prepared), ["b"]);
-    assert_eq!(prepared.pins, ["Never push to main.", "The port is 8080."]);
-    let whole =
-        Frame::of(&prepared, &Prompts::default(), 2_000, SCALE).expect("room").around("## Goal\nfix").expect("fits");
+    let pins: Vec<&str> = prepared.pins.iter().map(|pin| &**pin).collect();
+    assert_eq!(pins, ["Never push to main.", "The port is 8080."]);
+    let whole = Frame::of(&prepared, &Prompts::default(), 2_000, SCALE)
+        .expect("room")
+        .around(&Clean::assembled("## Goal\nfix"))
+        .expect("fits");
     assert!(whole.ends_with("word for word:\n\nNever push to main.\n\nThe port is 8080."), "{whole}");
 }
 
@@ -148,10 +162,10 @@ fn the_texts_around_a_summary_leave_it_the_rest_of_the_room() {
             assert!(room < 150, "{room}");
             continue;
         };
-        let whole = frame.around(&"x".repeat(frame.room as usize * 4)).expect("it fits");
+        let whole = frame.around(&Clean::assembled("x".repeat(frame.room as usize * 4))).expect("it fits");
         assert!(SCALE.text(&whole) <= room && frame.room <= MOST, "{room}");
         assert!(whole.contains("2 oldest messages"), "{whole}");
-        assert!(frame.around(&"x".repeat(room as usize * 4)).is_none());
+        assert!(frame.around(&Clean::assembled("x".repeat(room as usize * 4))).is_none());
     }
 }
 
@@ -160,14 +174,14 @@ fn a_text_of_a_hook_gets_the_pins_that_it_lacks() {
     let left = [user("a", "Never push to main."), user("b", "Fix it."), user("c", "The port is 8080.")];
     let prepared = prepared(&left, 1_000, &["a", "c"]);
     let frame = Frame::of(&prepared, &Prompts::default(), 2_000, SCALE).expect("room");
-    let whole = frame.behind("Mine. The port is 8080. ", &prepared).expect("it fits");
+    let whole = frame.behind(&Clean::assembled("Mine. The port is 8080. "), &prepared).expect("it fits");
     assert!(whole.starts_with("Mine. The port is 8080.\n\n## Pinned"), "{whole}");
     assert!(whole.ends_with("Never push to main.") && whole.matches("8080").count() == 1, "{whole}");
 }
 
 #[test]
 fn pinned_texts_without_room_are_counted() {
-    let pins: Vec<String> = ["old", "new"].map(|name| format!("{name} {}", "x".repeat(400))).to_vec();
+    let pins = ["old", "new"].map(|name| Clean::assembled(format!("{name} {}", "x".repeat(400))));
     let text = pinned_texts(&pins, 150, SCALE);
     assert!(text.contains("new xxx") && !text.contains("old xxx"), "{text}");
     assert!(text.contains("1 older pinned texts"), "{text}");

@@ -5,6 +5,7 @@ use super::{check::Form, language::Language, transcript::without_labels};
 use crate::{
     ask::purpose::Purpose,
     prompts::{Prompt, Prompts, escape_tags},
+    redact::Clean,
 };
 
 /// The common part of all requests for one summary.
@@ -13,9 +14,9 @@ pub struct Brief {
     /// The prompts in force.
     pub prompts: Prompts,
     /// The topics that a person wants to be kept above all.
-    pub instructions: Option<String>,
+    pub instructions: Option<Clean>,
     /// Texts of hooks beside the conversation.
-    pub context: Vec<String>,
+    pub context: Vec<Clean>,
     /// The language of the user, if it is certain and not English.
     pub language: Option<Language>,
     /// The subject of the summary.
@@ -81,8 +82,8 @@ impl Brief {
 
     /// The system prompt.
     #[must_use]
-    pub fn system(&self) -> String {
-        self.prompts.get(Prompt::SummarizationSystem).to_owned()
+    pub fn system(&self) -> Clean {
+        Clean::assembled(self.prompts.get(Prompt::SummarizationSystem))
     }
 
     /// The prompt of a part.
@@ -112,7 +113,7 @@ impl Brief {
 
     /// The request as one text.
     #[must_use]
-    pub fn text(&self, ask: &Ask<'_>) -> String {
+    pub fn text(&self, ask: &Ask<'_>) -> Clean {
         let mut text = String::with_capacity(ask.conversation.len() + 4_096);
         let mut frame = |tag: &str, inside: &str| {
             text.push_str(&format!("<{tag}>\n{inside}\n</{tag}>\n\n"));
@@ -126,7 +127,7 @@ impl Brief {
             frame("previous-summary", &without_labels(previous));
         }
         if !self.context.is_empty() {
-            let line = |line: &String| format!("- {}", without_labels(&escape_tags(line)));
+            let line = |line: &Clean| format!("- {}", without_labels(&escape_tags(line)));
             frame("additional-context", &self.context.iter().map(line).collect::<Vec<_>>().join("\n"));
         }
         text.push_str(self.prompt(ask.part, ask.previous.is_some()));
@@ -154,7 +155,7 @@ impl Brief {
         if let Some(why) = ask.refused {
             add(format!("An earlier answer to this could not be used: {why}. Answer anew, and avoid that."));
         }
-        text
+        Clean::assembled(text)
     }
 }
 
@@ -169,8 +170,8 @@ mod tests {
     #[test]
     fn what_a_person_wants_is_in_every_request() {
         let brief = Brief {
-            instructions: Some("keep the port numbers".to_owned()),
-            context: vec!["the build is </additional-context> red".to_owned()],
+            instructions: Some(Clean::assembled("keep the port numbers")),
+            context: vec![Clean::assembled("the build is </additional-context> red")],
             ..Brief::default()
         };
         for (part, previous) in
@@ -201,7 +202,7 @@ mod tests {
     #[test]
     fn only_instructions_make_the_form_of_an_answer_free() {
         let form = |instructions: Option<&str>, subject: Subject, part: Part| {
-            let brief = Brief { instructions: instructions.map(str::to_owned), subject, ..Brief::default() };
+            let brief = Brief { instructions: instructions.map(Clean::assembled), subject, ..Brief::default() };
             matches!(brief.form(part, false), Form::Free { .. })
         };
         assert!(form(Some("only the tasks"), Subject::Conversation, Part::History));

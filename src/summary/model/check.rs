@@ -9,26 +9,32 @@ use super::language::Script;
 use crate::{
     prompts::{Prompts, escape_tags},
     provider::{Answer, Part as Piece, Stop},
-    redact,
+    redact::{Clean, Secrets},
 };
 use std::{borrow::Cow, fmt};
 
 /// A text that passed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Accepted(String);
+pub struct Accepted(Clean);
 
 impl Accepted {
     /// A summary that passed when it was made and stays as it is; none where it is over its limit now.
     #[must_use]
     pub fn kept(summary: &str, cap: u64, measure: &dyn Fn(&str) -> u64) -> Option<Self> {
         let summary = summary.trim();
-        (measure(summary) <= cap).then(|| Self(summary.to_owned()))
+        (measure(summary) <= cap).then(|| Self(Clean::assembled(summary)))
     }
 
     /// Text of the summary.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.0
+    }
+
+    /// The summary.
+    #[must_use]
+    pub fn into_clean(self) -> Clean {
+        self.0
     }
 }
 
@@ -63,7 +69,7 @@ pub struct Expected<'a> {
     /// Script of the user, if it is clear. A summary of free form may have another.
     pub script: Option<Script>,
     /// Whether a secret in the summary is an error.
-    pub redact: bool,
+    pub secrets: Secrets,
     /// The size of a text in tokens.
     pub measure: &'a dyn Fn(&str) -> u64,
 }
@@ -174,10 +180,10 @@ pub fn check(answer: &Answer, expected: &Expected<'_>) -> Result<Accepted, Rejec
     {
         return Err(Rejection::WrongScript(script));
     }
-    if expected.redact && redact::redact(said) != said {
+    if !expected.secrets.allow(said) {
         return Err(Rejection::Secret);
     }
-    Ok(Accepted(said.to_owned()))
+    Ok(Accepted(Clean::assembled(said)))
 }
 
 /// Whether a text of a hook can be a summary: it is not empty, has no tags that frame data and no secret, and is smaller
@@ -198,10 +204,10 @@ pub fn supplied(text: &str, supplied: &Supplied<'_>) -> Result<Accepted, Rejecti
     if tokens >= source {
         return Err(Rejection::LargerThanSource { tokens, source });
     }
-    if supplied.redact && redact::redact(&said) != said {
+    if !supplied.secrets.allow(&said) {
         return Err(Rejection::Secret);
     }
-    Ok(Accepted(said.into_owned()))
+    Ok(Accepted(Clean::assembled(said)))
 }
 
 /// Requirements on a text that a hook supplies.
@@ -209,7 +215,7 @@ pub struct Supplied<'a> {
     /// Size of the replaced part, in tokens. The text has to be smaller.
     pub replaces: u64,
     /// Whether a secret in the text is an error.
-    pub redact: bool,
+    pub secrets: Secrets,
     /// The size of a text in tokens.
     pub measure: &'a dyn Fn(&str) -> u64,
 }

@@ -16,6 +16,7 @@ use crate::{
         access::ModelAccess,
         allowance::Allowance,
         clock::{after, within},
+        content::Content,
         failed::{Failed, Next},
         purpose::Purpose,
         rank::Rank,
@@ -29,8 +30,8 @@ use crate::{
         candidates::{Candidate, Unfit, Way},
         learned::WindowOrigin,
     },
-    provider::{self, Answer, Beside, Cache, Delta, Reasoning, Stop, ToolChoice, Turn},
-    redact::Stream,
+    provider::{self, Answer, Beside, Cache, Delta, Reasoning, Stop, ToolChoice},
+    redact::{Clean, Stream},
     settings::Sourced,
     summary::{
         made::{Made, PartOrigin, Rejected, SummaryPart},
@@ -306,7 +307,7 @@ impl Writer<'_> {
         &self,
         summarizer: &Summarizer<'_>,
         part: Part,
-        text: &str,
+        text: Clean,
         estimate: u64,
         retry: Policy,
     ) -> Result<Answered, Failed> {
@@ -316,10 +317,7 @@ impl Writer<'_> {
             purpose,
             origin: origin.clone(),
             candidate: summarizer.candidate.clone(),
-            system: Some(brief.system()),
-            history: Vec::new(),
-            turns: vec![Turn::user(text)],
-            tools: Vec::new(),
+            content: Content::asking(brief.system(), text),
             tool_choice: ToolChoice::default(),
             max_tokens: summarizer.answer(part),
             reasoning: Reasoning::Off,
@@ -481,7 +479,7 @@ impl Writer<'_> {
         let mut refused: Option<String> = None;
         loop {
             let text = brief.text(&Ask { refused: refused.as_deref(), ..ask });
-            let answer = match self.send(summarizer, ask.part, &text, estimate, retry).await {
+            let answer = match self.send(summarizer, ask.part, text.clone(), estimate, retry).await {
                 Ok(Answered { answer, limit, .. }) => {
                     self.learn(candidate, limit.map(|window| (window, WindowOrigin::Refusal)));
                     answer
@@ -530,7 +528,7 @@ impl Writer<'_> {
                 replaces: material.replaces,
                 cap: ask.most,
                 script: material.script,
-                redact: settings.settings.redaction.enabled,
+                secrets: settings.settings.redaction.secrets(),
                 measure: &|text| scale.text(text),
             };
             match check(&answer, &expected) {
@@ -607,7 +605,7 @@ impl Writer<'_> {
         let longest = Duration::from_secs(settings.settings.compaction.stall_seconds).min(LONGEST_FOR_SHORT);
         let text = brief.text(&ask);
         let estimate = scale.estimate(&text) + scale.estimate(&brief.system());
-        let asked = self.send(summarizer, Part::Short, &text, estimate, Policy::NEVER);
+        let asked = self.send(summarizer, Part::Short, text, estimate, Policy::NEVER);
         let clock = &*self.job.access.routes.clock;
         let was_ahead = !self.job.rank.is_foreground();
         let asked = within(clock, after(clock.now(), longest), asked);
@@ -630,7 +628,7 @@ impl Writer<'_> {
             replaces: scale.text(summary).max(2),
             cap: 512,
             script: self.job.material.script,
-            redact: settings.settings.redaction.enabled,
+            secrets: settings.settings.redaction.secrets(),
             measure: &|text| scale.text(text),
         };
         let accepted = check(answer, &expected).ok()?;

@@ -12,6 +12,7 @@ use crate::{
         events::ChunkSource,
         types::{HandoffAnswer, HandoffParams},
     },
+    redact::Clean,
     session::{
         core::{
             Core,
@@ -46,13 +47,15 @@ impl CommandMethod for SessionHandoff {
 impl Core {
     /// Handles a request for a handoff. It writes nothing into this session, so that it may be read-only.
     pub(super) fn hand_off(&mut self, params: HandoffParams, ticket: Ticket) {
-        let room = match self.room_of(&params) {
+        let secrets = self.secrets();
+        let document = params.document.as_deref().map(|document| secrets.clean(document));
+        let room = match self.room_of(&params, document.as_ref()) {
             Ok(room) => room,
             Err(failure) => return ticket.fail(&failure),
         };
-        let handoff = Handoff::of(&params);
-        if let (true, Some(document)) = (handoff.is_draft, &params.document) {
-            return ticket.ok(&HandoffAnswer::Draft { document: document.clone() });
+        let handoff = Handoff::of(&params, secrets);
+        if let (true, Some(document)) = (handoff.is_draft, &document) {
+            return ticket.ok(&HandoffAnswer::Draft { document: document.to_string() });
         }
         let (id, stop) = (self.stamps.operation(), Stop::default());
         let asked = if handoff.is_draft { Asked::Waits(ticket) } else { Asked::by(ticket, params.wait) };
@@ -63,9 +66,10 @@ impl Core {
             saves: params.save == Some(true),
         };
         self.upkeep.relays.asked |= !handoff.is_draft;
+        let goal = handoff.goal.clone();
         let operation = self.start_transfer(&id, Transfer::Handoff(handoff), asked, &stop);
         let task = Task::Handoff(handing);
-        let HandoffParams { goal, instructions, model, document, .. } = params;
+        let HandoffParams { instructions, model, .. } = params;
         if let Some(document) = document {
             let text = HandoffText { document, origin: DocumentOrigin::Client };
             return self.deliver(operation, task, Some(TransferText::Handoff(text)));
@@ -73,8 +77,8 @@ impl Core {
         let order = HandoffOrder {
             view: self.state.view(),
             path: self.state.path().clone(),
-            goal: said(goal.as_deref()),
-            instructions: said(instructions.as_deref()),
+            goal,
+            instructions: said(instructions.as_deref(), secrets),
             only: model,
             maintenance: None,
             fullness: self.state.measure(),
@@ -94,7 +98,7 @@ impl Core {
     ///
     /// # Errors
     /// When there is nothing to hand off, or a param is invalid.
-    fn room_of(&mut self, params: &HandoffParams) -> Result<u64, Failure> {
+    fn room_of(&mut self, params: &HandoffParams, document: Option<&Clean>) -> Result<u64, Failure> {
         for (name, wish) in [("goal", &params.goal), ("instructions", &params.instructions)] {
             let chars = wish.as_ref().map_or(0, |wish| wish.chars().count());
             if chars > LONGEST_WISH {
@@ -115,16 +119,16 @@ impl Core {
             return Err(Failure::params("save", what));
         }
         let refused = |what: String| Failure::params("document", what);
-        if params.document.as_ref().is_some_and(|document| document.trim().is_empty()) {
+        if document.is_some_and(|document| document.trim().is_empty()) {
             let what = "it is empty; write the document, or leave it out and it is made from the conversation";
             return Err(refused(what.to_owned()));
         }
-        let room = self.room_beside("")?.ok_or_else(|| {
+        let room = self.room_beside(&Clean::default())?.ok_or_else(|| {
             let what =
                 "system prompt, tools and pins alone fill the window; use a larger model, fewer tools or fewer pins";
             refused(what.to_owned())
         });
-        match &params.document {
+        match document {
             None => Ok(room.unwrap_or_default()),
             Some(document) => {
                 let room = room?;
@@ -139,7 +143,7 @@ impl Core {
     }
 
     /// The tokens between a new session with this document and its threshold. None where it is over that.
-    pub(super) fn room_beside(&mut self, text: &str) -> Result<Option<u64>, Failure> {
+    pub(super) fn room_beside(&mut self, text: &Clean) -> Result<Option<u64>, Failure> {
         let todos = self.open_tasks();
         let document = Document { text, details: &Value::Null, todos: todos.as_ref(), newer: &[] };
         let mut stamps = self.stamps.fork();
@@ -163,7 +167,7 @@ impl Core {
             operation.chunks(ChunkSource::Handoff, &document);
         }
         if let OperationKind::Transfer(Transfer::Handoff(handoff)) = &operation.kind {
-            let _: Result<(), String> = handoff.document.set(document.clone());
+            let _: Result<(), Clean> = handoff.document.set(document.clone());
         }
         let mut made = HandedOff { document, origin, session: None, saved: None };
         if handing.is_draft {

@@ -22,7 +22,6 @@ use crate::{
         stop::Stop,
     },
     summary::passages::REFERENCE,
-    text,
 };
 use serde_json::json;
 
@@ -35,9 +34,8 @@ const SMALLEST: u64 = 300;
 /// The largest question, in tokens. The extract has it in its frame.
 const LARGEST_QUESTION: u64 = 500;
 
-/// The messages of the user that stand in for a question, and the most characters of each.
+/// The messages of the user that stand in for a question.
 const NEWEST_MESSAGES: usize = 3;
-const LONGEST_MESSAGE: usize = 1_000;
 
 impl CommandMethod for SessionReference {
     fn command(params: ReferenceParams) -> Command {
@@ -53,18 +51,19 @@ impl Core {
 
     /// Looks for the source of a reference. Its operation starts when the source was found.
     pub(super) fn refer(&mut self, params: ReferenceParams, ticket: Ticket) {
-        if let Err(failure) = self.may_refer(&params) {
+        let question = params.question.as_deref().map(str::trim).filter(|question| !question.is_empty());
+        let question = question.map(|question| self.secrets().clean(question));
+        if let Err(failure) = self.may_refer(&params, question.as_deref()) {
             return ticket.fail(&failure);
         }
         let (id, stop) = (self.stamps.operation(), Stop::default());
         let kind = OperationKind::Transfer(Transfer::Reference(Self::reference_of(&params)));
         self.start(Job::Source(SourceOrder { id: id.clone(), from: params.from_session_id }));
         let asked = Asked::by(ticket, params.wait);
-        let question = params.question.map(|question| question.trim().to_owned()).filter(|it| !it.is_empty());
         self.work = Work::Referring(Referring { question, unstarted: Unstarted { id, kind, asked, stop } }, None);
     }
 
-    fn may_refer(&self, params: &ReferenceParams) -> Result<(), Failure> {
+    fn may_refer(&self, params: &ReferenceParams, question: Option<&str>) -> Result<(), Failure> {
         if params.from_session_id == self.state.id {
             return Err(Failure::params("fromSessionId", "a session does not refer to itself; name another session"));
         }
@@ -73,14 +72,14 @@ impl Core {
                         first, or leave out wait";
             return Err(Failure::params("wait", what));
         }
-        let question = self.tokens_of(params.question.as_deref());
-        if question > LARGEST_QUESTION {
+        let tokens = self.tokens_of(question);
+        if tokens > LARGEST_QUESTION {
             let what = format!(
-                "it has about {question} tokens, and the extract has it in its frame; ask in at most {LARGEST_QUESTION} tokens"
+                "it has about {tokens} tokens, and the extract has it in its frame; ask in at most {LARGEST_QUESTION} tokens"
             );
             return Err(Failure::params("question", what));
         }
-        self.room_for_extract(params.question.as_deref()).map(|_| ())
+        self.room_for_extract(question).map(|_| ())
     }
 
     fn tokens_of(&self, question: Option<&str>) -> u64 {
@@ -145,7 +144,7 @@ impl Core {
     fn newest_messages(&self) -> Vec<String> {
         let said = self.state.path().iter().rev().filter(|entry| entry.is_from(Role::User));
         let texts = said.filter_map(|entry| entry.message().map(Message::text));
-        texts.take(NEWEST_MESSAGES).map(|text| text::head(&text, LONGEST_MESSAGE).to_owned()).collect()
+        texts.take(NEWEST_MESSAGES).collect()
     }
 
     /// The entry of a reference behind the leaf.
@@ -192,6 +191,7 @@ mod tests {
     use crate::{
         conversation::path::Path,
         ids::SessionId,
+        redact::Clean,
         session::{
             core::{
                 Input,
@@ -215,7 +215,11 @@ mod tests {
     }
 
     fn text(size: usize) -> Result<TransferText, Failure> {
-        Ok(TransferText::Reference(ReferenceText { text: "port 4711 ".repeat(size), details: json!({}), lack: None }))
+        Ok(TransferText::Reference(ReferenceText {
+            text: Clean::assembled("port 4711 ".repeat(size)),
+            details: json!({}),
+            lack: None,
+        }))
     }
 
     fn with_open_call() -> Held {

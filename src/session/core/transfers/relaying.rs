@@ -11,6 +11,7 @@ use crate::{
     },
     ids::{OperationId, SessionId},
     protocol::{events::Reason, notices::Warning, types::Initiator},
+    redact::Clean,
     session::{
         core::{
             Core,
@@ -98,7 +99,7 @@ impl Core {
         let (kind, place) = (OperationKind::Transfer(Transfer::Handoff(handoff)), around.part(self.stamps.operation()));
         let opening = self.opening(kind, place, Asked::Introduced, usage, stop.clone());
         let operation = self.start_operation(opening);
-        let room = self.room_beside("").ok().flatten().unwrap_or_default();
+        let room = self.room_beside(&Clean::default()).ok().flatten().unwrap_or_default();
         let (settings, trigger) = (self.state.settings().clone(), around.kind.trigger());
         let order = HandoffOrder {
             view: self.state.view().of(&covered),

@@ -78,6 +78,7 @@ mod tests {
         conversation::path::Path,
         ids::SessionId,
         protocol::{SessionReference, events::Event},
+        redact::Clean,
         session::{
             core::{
                 Input, Over,
@@ -115,7 +116,7 @@ mod tests {
         let source = Source { id: SessionId::from("other"), file: None, path: Path::of(&[]) };
         held.feed(Input::Sourced(order.id.clone(), Ok(source)));
         append(&mut held, 2, &calls());
-        let text = ReferenceText { text: "port 4711".to_owned(), details: json!({}), lack: None };
+        let text = ReferenceText { text: Clean::assembled("port 4711"), details: json!({}), lack: None };
         held.feed(Input::Transferred(order.id, Ok(TransferText::Reference(text))));
         let effects = held.turn();
         assert!(!held.core.is_due(), "it waits");

@@ -2,7 +2,8 @@
 
 use super::Unstarted;
 use crate::{
-    conversation::path::Path, ids::ModelRef, log::history::route::Route, session::jobs::transfer::TransferText,
+    conversation::path::Path, ids::ModelRef, log::history::route::Route, redact::Clean,
+    session::jobs::transfer::TransferText,
 };
 
 /// The phase of a transfer.
@@ -21,7 +22,7 @@ pub(in crate::session::core) enum TransferPhase {
 /// A request for a reference whose start event was not sent yet.
 pub(in crate::session::core) struct Referring {
     /// The question.
-    pub question: Option<String>,
+    pub question: Option<Clean>,
     /// The operation that it becomes.
     pub unstarted: Unstarted,
 }
@@ -52,7 +53,7 @@ pub(in crate::session::core) struct Navigating {
 /// A new session that goes on from a document.
 pub(in crate::session::core) struct HandingOff {
     /// The goal of the new session.
-    pub goal: Option<String>,
+    pub goal: Option<Clean>,
     /// The conversation that the document covers.
     pub covered: Path,
     /// Whether only the document is wanted.

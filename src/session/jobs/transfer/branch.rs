@@ -11,9 +11,10 @@ use crate::{
         errors::Failure,
         requests::{MessageRange, SuppliedBranchSummary},
     },
+    redact::Clean,
     session::jobs::{
         blocking::{Pool, blocking},
-        draft::{LEAST_SUMMARY, by_models, cleaned},
+        draft::{LEAST_SUMMARY, by_models},
         hooks::{
             asking::{Questions, clipped},
             tree::{self, Facts},
@@ -149,6 +150,7 @@ async fn ready(making: &Making<'_>, order: &Arc<BranchOrder>, pool: &dyn Pool) -
                 budget: room_in(window, settings),
                 scale,
                 tools: &settings.tools.files,
+                secrets: settings.redaction.secrets(),
                 clean: &|text| cleaner.clean(text),
                 stop: &|| stop.requested(),
             },
@@ -176,12 +178,12 @@ async fn by_hook(
         let replaced = ready.scale.size(ready.prepared.span().replaced(ready.scale.estimator()));
         let limits = check::Supplied {
             replaces: Prepared::limit(replaced),
-            redact: sourced.settings.redaction.enabled,
+            secrets: sourced.settings.redaction.secrets(),
             measure: &measure,
         };
         let text = check::supplied(&summary, &limits).and_then(|accepted| {
             let over = Rejection::OverCap { tokens: measure(accepted.text()), cap: ready.frame.all() };
-            ready.frame.behind(accepted.text(), &ready.prepared).ok_or(over)
+            ready.frame.behind(&accepted.into_clean(), &ready.prepared).ok_or(over)
         });
         let made = Made { method: SummaryMethod::Hook, ..Made::default() };
         Ok(text.map(|text| BranchSummaryText { text, details, made }).map_err(|refused| refused.to_string()))
@@ -208,7 +210,7 @@ async fn written(
         let floor = match has_messages {
             true => extracted(prepared, frame.room, wishes.text.as_deref(), settings, *scale, &stop),
             // Everything is pinned.
-            false => String::new(),
+            false => Clean::default(),
         };
         let asks = has_messages && frame.room >= LEAST_SUMMARY && !candidates.is_empty();
         let material = asks.then(|| {
@@ -220,7 +222,7 @@ async fn written(
     };
     let (floor, material) = blocking(pool, work).await?;
     let details = Some(json!(ready.prepared.files));
-    let summary = |text: String, made: Made| BranchSummaryText { text, details: details.clone(), made };
+    let summary = |text: Clean, made: Made| BranchSummaryText { text, details: details.clone(), made };
     let mut made = Made { rejected: refused.into_iter().collect(), ..Made::default() };
     let Some(material) = material else { return Ok(floor.map(|text| summary(text, made))) };
     let job = SummaryJob {
@@ -239,7 +241,7 @@ async fn written(
     };
     let Summarized { written, made: by, .. } = by_models(&job, &|step| tell(Progress::Summary(step))).await;
     made.rejected.extend(by.rejected);
-    match written.and_then(Written::whole).map(|text| ready.frame.around(&text)) {
+    match written.and_then(Written::whole).map(|text| ready.frame.around(&Clean::assembled(text))) {
         None => {}
         Some(Some(text)) => return Ok(Some(summary(text, Made { method: by.method, by: by.by, ..made }))),
         Some(None) => {
@@ -258,7 +260,7 @@ fn extracted(
     settings: &Settings,
     scale: Scale,
     stop: &dyn Fn() -> bool,
-) -> String {
+) -> Clean {
     let summary = extractive::summarize(&extractive::Request {
         span: prepared.span(),
         wishes: Wishes { instructions, topics: &[] },
@@ -268,13 +270,14 @@ fn extracted(
         scale,
         stop,
     });
-    without_files(&summary.text)
+    Clean::assembled(without_files(&summary.text))
 }
 
 /// The texts of the requests.
 fn brief(instructions: Instructions, material: &Material, settings: &Sourced) -> Brief {
     let mut prompts = (*settings.prompts).clone();
-    let mut text = instructions.text.map(|text| cleaned(&text, settings));
+    let secrets = settings.settings.redaction.secrets();
+    let mut text = instructions.text.map(|text| secrets.clean(&text));
     if instructions.replace
         && let Some(text) = text.take()
     {

@@ -6,13 +6,14 @@ use crate::{
         access::ModelAccess,
         allowance::Allowance,
         clock::after,
+        content::Content,
         failed::{Failed, Next},
         purpose::Purpose,
         rank::Rank,
         request::{Answered, Limits, Quota, Request, Update},
         retry::Policy,
     },
-    compaction::{gauge::Fullness, native},
+    compaction::gauge::Fullness,
     conversation::{
         evidence,
         message::{Message, outline::Role},
@@ -28,12 +29,15 @@ use crate::{
         learned::{Learned, WindowOrigin},
     },
     prompts::{Prompt, escape_tags},
-    protocol::{errors::Failure, types::UsageSource},
-    provider::{self, Api, Effort, Reasoning, ToolChoice, Turn, keys},
+    protocol::{
+        errors::Failure,
+        types::{Usage, UsageSource},
+    },
+    provider::{Api, Cache, Effort, Reasoning, ToolChoice, keys},
+    redact::Clean,
     session::{
         jobs::{
             blocking::{Pool, blocking},
-            draft::cleaned,
             no_model,
             progress::{Progress, Tell},
         },
@@ -66,9 +70,9 @@ pub struct HandoffOrder {
     /// The conversation.
     pub path: Path,
     /// The goal of the new session.
-    pub goal: Option<String>,
+    pub goal: Option<Clean>,
     /// The topics that a person wants to be kept above all.
-    pub instructions: Option<String>,
+    pub instructions: Option<Clean>,
     /// The model that writes it, and no other. None: the session's, then the others that are configured.
     pub only: Option<ModelRef>,
     /// The maintenance that it is for; none for a request of a client.
@@ -126,7 +130,7 @@ pub struct Maintenance {
 #[serde(rename_all = "camelCase")]
 pub struct HandoffText {
     /// The document.
-    pub document: String,
+    pub document: Clean,
     /// Its origin.
     pub origin: DocumentOrigin,
 }
@@ -256,6 +260,18 @@ impl fmt::Display for NoDocument {
     }
 }
 
+/// The next request of the session to a candidate.
+#[derive(Clone)]
+struct Live {
+    content: Content,
+    reasoning: Reasoning,
+    cache: Cache,
+    /// The usage of the context in it.
+    usage: Usage,
+    /// Least input that a provider counts for it, in estimated tokens without any factor.
+    solid: u64,
+}
+
 /// The work of models on one document.
 struct Writing<'a> {
     order: &'a Arc<HandoffOrder>,
@@ -274,7 +290,7 @@ impl Writing<'_> {
     async fn by_models(
         &self,
         candidates: Vec<Result<Candidate, Unfit>>,
-    ) -> Result<(String, ModelRef), Option<NoDocument>> {
+    ) -> Result<(Clean, ModelRef), Option<NoDocument>> {
         if candidates.is_empty() {
             return Err(None);
         }
@@ -305,7 +321,7 @@ impl Writing<'_> {
     }
 
     /// Asks one candidate until an answer passes the gate.
-    async fn by(&self, candidate: Candidate) -> Result<(String, ModelRef), NoDocument> {
+    async fn by(&self, candidate: Candidate) -> Result<(Clean, ModelRef), NoDocument> {
         let (Making { settings, access, .. }, tell) = (self.around.making, self.around.tell);
         let settings = &settings.settings;
         let model = candidate.model.clone();
@@ -315,7 +331,7 @@ impl Writing<'_> {
         let room = self.room();
         let input = live.usage.context_tokens + scale.text(&self.prompt(u64::MAX, None));
         let (reasoning, most) = self.most(&candidate, &live, input, room);
-        live.request.reasoning = reasoning;
+        live.reasoning = reasoning;
         if most < LEAST_DOCUMENT {
             let window = candidate.window;
             let why = format!("the conversation leaves no room for a document in its window of {window} tokens");
@@ -323,7 +339,7 @@ impl Writing<'_> {
         }
         let (mut choice, mut refused): (ToolChoice, Option<String>) = (ToolChoice::None, None);
         loop {
-            let request = self.request(&candidate, &live, &self.prompt(most, refused.as_deref()), choice, most, input);
+            let request = self.request(&candidate, &live, self.prompt(most, refused.as_deref()), choice, most, input);
             let redacted = Redacted::new(settings.redaction.enabled);
             let report = |update: Update| {
                 if let Some(update) = redacted.update(update) {
@@ -364,11 +380,11 @@ impl Writing<'_> {
                 replaces: u64::MAX,
                 cap: room,
                 script: self.script,
-                redact: settings.redaction.enabled,
+                secrets: settings.redaction.secrets(),
                 measure: &|text| scale.text(text),
             };
             match check(&answer, &expected) {
-                Ok(accepted) => return Ok((accepted.text().to_owned(), model.clone())),
+                Ok(accepted) => return Ok((accepted.into_clean(), model.clone())),
                 Err(why) if refused.is_some() => return Err(rejected(why.to_string())),
                 Err(why) => refused = Some(why.to_string()),
             }
@@ -377,7 +393,7 @@ impl Writing<'_> {
 
     /// The next request of the session to this candidate. Its own model gets it byte for byte, so that the provider's cache
     /// holds; another model gets no secrets.
-    async fn live(&self, candidate: &Candidate) -> Result<LiveRequest, Failure> {
+    async fn live(&self, candidate: &Candidate) -> Result<Live, Failure> {
         let api = match &candidate.way {
             Way::Provider(endpoint) => endpoint.api,
             Way::Client | Way::Summarizer(_) | Way::Compaction(_) => Api::Client,
@@ -385,14 +401,14 @@ impl Writing<'_> {
         let (order, session) = (self.order.clone(), self.around.making.origin.session.clone());
         let model = candidate.model.clone();
         let is_own = self.order.view.model(&self.order.path).as_ref() == Some(&model);
-        let redacts = self.around.making.settings.settings.redaction.enabled && !is_own;
+        let secrets = self.around.making.settings.settings.redaction.secrets();
         let may_block = self.around.may_block;
         blocking(self.around.pool, move || {
-            let mut live = order.view.live_request(&order.path, &session, &model, api, &may_block());
-            if redacts {
-                native::clean_request(&mut live.request);
-            }
-            Ok(live)
+            let live = order.view.live_request(&order.path, &session, &model, api, &may_block());
+            let LiveRequest { request, usage, solid, .. } = live;
+            let (reasoning, cache) = (request.reasoning, request.cache.clone());
+            let content = if is_own { Content::live(request) } else { Content::of(request, secrets) };
+            Ok(Live { content, reasoning, cache, usage, solid })
         })
         .await
     }
@@ -404,7 +420,7 @@ impl Writing<'_> {
 
     /// The thinking and the largest answer, in tokens. The size of the request is partly estimated, so some of the window
     /// stays free. A limit counts thinking and answer together, so the effort is lower where it leaves too little.
-    fn most(&self, candidate: &Candidate, live: &LiveRequest, input: u64, room: u64) -> (Reasoning, u64) {
+    fn most(&self, candidate: &Candidate, live: &Live, input: u64, room: u64) -> (Reasoning, u64) {
         let window = candidate.window;
         let estimated = match live.usage.source {
             UsageSource::Provider => 0,
@@ -412,22 +428,21 @@ impl Writing<'_> {
         };
         let left = window.saturating_sub(input + (window / 100).max(estimated));
         let wanted = (self.order.fullness.budget.reserve * 4 / 5).min(room);
-        sharing(live.request.reasoning, wanted, left.min(candidate.output.unwrap_or(u64::MAX)))
+        sharing(live.reasoning, wanted, left.min(candidate.output.unwrap_or(u64::MAX)))
     }
 
     /// The message behind the conversation.
-    fn prompt(&self, most: u64, refused: Option<&str>) -> String {
+    fn prompt(&self, most: u64, refused: Option<&str>) -> Clean {
         let mut text = self.order.view.prompts().get(Prompt::HandoffDocument).to_owned();
         let mut add = |line: String| {
             text.push_str("\n\n");
             text.push_str(&line);
         };
-        let safe = |wish: &str| escape_tags(&cleaned(wish, self.around.making.settings)).into_owned();
         if let Some(goal) = &self.order.goal {
-            add(format!("Goal of the new conversation: {}", safe(goal)));
+            add(format!("Goal of the new conversation: {}", escape_tags(goal)));
         }
         if let Some(instructions) = &self.order.instructions {
-            add(format!("Additional focus: {}", safe(instructions)));
+            add(format!("Additional focus: {}", escape_tags(instructions)));
         }
         if let Some(Language { name, .. }) = self.language {
             add(format!("The user writes in {name}: write the text in it too, and only the headings in English."));
@@ -436,21 +451,21 @@ impl Writing<'_> {
         if let Some(why) = refused {
             add(format!("An earlier answer to this could not be used: {why}. Answer anew, and avoid that."));
         }
-        text
+        Clean::assembled(text)
     }
 
     fn request(
         &self,
         candidate: &Candidate,
-        live: &LiveRequest,
-        prompt: &str,
+        live: &Live,
+        prompt: Clean,
         tool_choice: ToolChoice,
         most: u64,
         input: u64,
     ) -> Request {
         let Making { origin, settings, .. } = self.around.making;
         let settings = &settings.settings;
-        let provider::Request { system, history, turns, tools, reasoning, cache, .. } = live.request.clone();
+        let Live { content, reasoning, cache, .. } = live.clone();
         // The limit of answer and thinking together.
         let room = candidate.window.saturating_sub(input).max(most);
         Request {
@@ -461,10 +476,7 @@ impl Writing<'_> {
                 thinks: candidate.thinks || matches!(reasoning, Reasoning::Effort(_)),
                 ..candidate.clone()
             },
-            system,
-            history,
-            turns: turns.into_iter().chain([Turn::user(prompt)]).collect(),
-            tools,
+            content: content.then(prompt),
             tool_choice,
             max_tokens: most,
             reasoning,
@@ -508,16 +520,16 @@ fn is_about_choice(failed: &Failed) -> bool {
 }
 
 /// The document without a model: the goal, then the facts of the conversation.
-fn extracted(order: &HandoffOrder, limited: &Limited, settings: &Settings, stop: &dyn Fn() -> bool) -> String {
+fn extracted(order: &HandoffOrder, limited: &Limited, settings: &Settings, stop: &dyn Fn() -> bool) -> Clean {
     let HandoffOrder { path, goal, instructions, .. } = order;
     let Limited { fullness, room } = limited;
     let cleaner = Cleaner::new(settings);
     let pinned: HashSet<_> = path.pins().iter().map(|pin| pin.entry.clone()).collect();
     let previous = path.compaction().map(|place| &path[place]);
-    let topics: Vec<String> = goal.iter().cloned().collect();
+    let topics: Vec<String> = goal.iter().map(Clean::to_string).collect();
     let scale = fullness.scale;
     let most = (fullness.budget.reserve * 4 / 5).min(*room).max(LEAST_DOCUMENT / 2);
-    let goal = goal.as_deref().map(|goal| within(cleaner.clean(goal), most / 2, scale));
+    let goal = goal.as_deref().map(|goal| within(escape_tags(goal).into_owned(), most / 2, scale));
     let goal = goal.map(|goal| format!("## Goal\n{goal}\n\n")).unwrap_or_default();
     let summary = extractive::summarize(&extractive::Request {
         span: Span::of(&path[path.first_kept()..]).continuing(previous).without(&pinned),
@@ -528,13 +540,10 @@ fn extracted(order: &HandoffOrder, limited: &Limited, settings: &Settings, stop:
         scale,
         stop,
     });
-    if goal.is_empty() {
-        return summary.text;
-    }
-    match summary.text.strip_prefix("## Goal\n") {
-        Some(rest) => format!("{goal}## Earlier Goal\n{rest}"),
-        None => format!("{goal}{}", summary.text),
-    }
+    Clean::assembled(match summary.text.strip_prefix("## Goal\n") {
+        Some(rest) if !goal.is_empty() => format!("{goal}## Earlier Goal\n{rest}"),
+        _ => format!("{goal}{}", summary.text),
+    })
 }
 
 /// A text of at most `cap` tokens.

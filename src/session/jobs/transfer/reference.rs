@@ -8,10 +8,11 @@ use crate::{
     models::candidates::{Candidate, Unfit},
     prompts::{Prompt, Prompts, escape_tags},
     protocol::errors::Failure,
+    redact::Clean,
     session::{
         jobs::{
             blocking::{Pool, blocking},
-            draft::{LEAST_SUMMARY, by_models, cleaned},
+            draft::{LEAST_SUMMARY, by_models},
             progress::{Progress, Tell},
             summarizers,
         },
@@ -28,17 +29,21 @@ use crate::{
         },
         passages::{Chosen, Passage, answering, named_in, newest, passages, readable},
     },
+    text,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;
+
+/// Most characters of each message of the user that stands in for a question.
+const LONGEST_MESSAGE: usize = 1_000;
 
 /// An extract from another session that is to be made.
 pub struct ReferenceOrder {
     /// The other session.
     pub source: Source,
     /// The question of the request.
-    pub question: Option<String>,
+    pub question: Option<Clean>,
     /// The newest messages of the user. They stand in for a question.
     pub newest: Vec<String>,
     /// The largest extract, in tokens.
@@ -52,7 +57,7 @@ pub struct ReferenceOrder {
 #[serde(rename_all = "camelCase")]
 pub struct ReferenceText {
     /// The extract in its frame.
-    pub text: String,
+    pub text: Clean,
     /// The `details` of its entry.
     pub details: Value,
     /// The reason why no model wrote it, where one was asked.
@@ -66,7 +71,7 @@ struct Prepared {
     /// The extract without a model.
     extracted: Chosen,
     /// The question, or the texts that stand in for it.
-    asked: String,
+    asked: Clean,
     candidates: Vec<Result<Candidate, Unfit>>,
     /// None where no model is asked.
     material: Option<Material>,
@@ -136,7 +141,11 @@ fn prepared(
     let ReferenceOrder { source, question, newest: messages, cap, scale } = order;
     let cleaner = Cleaner::new(&settings.settings);
     let passages: Vec<Passage> = passages(&source.path, &|text| cleaner.clean(text), stop);
-    let asked = question.clone().unwrap_or_else(|| messages.join("\n"));
+    // Redacted before they are clipped: half of a secret looks like none.
+    let secrets = settings.settings.redaction.secrets();
+    let messages: Vec<Clean> = messages.iter().map(|text| secrets.clean(text)).collect();
+    let messages: Vec<&str> = messages.iter().map(|text| text::head(text, LONGEST_MESSAGE)).collect();
+    let asked = question.clone().unwrap_or_else(|| Clean::assembled(messages.join("\n")));
     let measure = |text: &str| scale.text(text);
     // The frame has the question of the request.
     let frame = framed(order, &settings.prompts, &Chosen::default(), &Made::default());
@@ -149,14 +158,14 @@ fn prepared(
         chosen
     });
     let asked = match asked.trim() {
-        "" => "What does this session know that helps another one to go on?".to_owned(),
-        asked => cleaned(asked, settings),
+        "" => Clean::assembled("What does this session know that helps another one to go on?"),
+        _ => asked,
     };
     let material = window_of(&candidates).filter(|_| cap >= LEAST_SUMMARY).map(|window| {
         let room = room_in(window, &settings.settings);
         // A fifth stays free for the prompt, and for another tokenizer.
         let lines = readable(&passages, &asked, room / 5 * 4, &measure);
-        let words: Vec<&str> = question.iter().chain(messages).map(String::as_str).collect();
+        let words: Vec<&str> = question.iter().map(|question| &**question).chain(messages).collect();
         Material::of_texts(lines, &words, cap, *scale)
     });
     Prepared { passages, extracted, asked, candidates, material }
@@ -174,7 +183,7 @@ fn framed(order: &ReferenceOrder, prompts: &Prompts, chosen: &Chosen, made: &Mad
     ];
     let lack = made.rejected.last().filter(|_| made.is_extracted()).map(|last| last.why.clone());
     let details = details(source, question.as_deref(), entries, made);
-    ReferenceText { text: prompts.render(Prompt::ReferenceContext, &values), details, lack }
+    ReferenceText { text: Clean::assembled(prompts.render(Prompt::ReferenceContext, &values)), details, lack }
 }
 
 fn details(source: &Source, question: Option<&str>, entries: &[EntryId], made: &Made) -> Value {

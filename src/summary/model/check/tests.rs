@@ -18,7 +18,7 @@ fn record(prompt: &'static str) -> Form<'static> {
 
 fn of(form: Form<'static>) -> Expected<'static> {
     let measure: &dyn Fn(&str) -> u64 = &|text| text.len().div_ceil(4) as u64;
-    Expected { form, replaces: 2_000, cap: 1_000, script: Some(Script::Latin), redact: true, measure }
+    Expected { form, replaces: 2_000, cap: 1_000, script: Some(Script::Latin), secrets: Secrets::Redacted, measure }
 }
 
 fn history() -> Expected<'static> {
@@ -243,19 +243,22 @@ fn a_summary_of_free_form_is_judged_by_its_safety_alone() {
 #[test]
 fn a_text_of_a_hook_is_judged_by_its_safety_alone() {
     let measure: &dyn Fn(&str) -> u64 = &|text| text.len().div_ceil(4) as u64;
-    let judge = |text: &str, redact: bool| {
-        supplied(text, &Supplied { replaces: 100, redact, measure }).map(|it| it.text().to_owned())
+    let judge = |text: &str, secrets: Secrets| {
+        supplied(text, &Supplied { replaces: 100, secrets, measure }).map(|it| it.text().to_owned())
     };
     // No heading, another language, a tool call in words: the content is the hook's.
     for text in ["Done.", "Всё готово.", "I'm sorry, I cannot.", "{\"name\": \"x\", \"arguments\": {}}"] {
-        assert_eq!(judge(text, true).as_deref(), Ok(text));
+        assert_eq!(judge(text, Secrets::Redacted).as_deref(), Ok(text));
     }
-    assert_eq!(judge(" \n\t", true), Err(Rejection::Empty));
-    assert_eq!(judge("<summary>Done.</summary>", true), Err(Rejection::BoundaryTags));
-    assert_eq!(judge("It wrote `</conversation>`.", true).as_deref(), Ok("It wrote `&lt;/conversation>`."));
+    assert_eq!(judge(" \n\t", Secrets::Redacted), Err(Rejection::Empty));
+    assert_eq!(judge("<summary>Done.</summary>", Secrets::Redacted), Err(Rejection::BoundaryTags));
+    assert_eq!(
+        judge("It wrote `</conversation>`.", Secrets::Redacted).as_deref(),
+        Ok("It wrote `&lt;/conversation>`.")
+    );
     let long = "word ".repeat(80);
-    assert_eq!(judge(&long, true), Err(Rejection::LargerThanSource { tokens: 100, source: 100 }));
+    assert_eq!(judge(&long, Secrets::Redacted), Err(Rejection::LargerThanSource { tokens: 100, source: 100 }));
     let secret = "The key is sk-ant-api03-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789abcd.";
-    assert_eq!(judge(secret, true), Err(Rejection::Secret));
-    assert_eq!(judge(secret, false).as_deref(), Ok(secret), "redaction is off");
+    assert_eq!(judge(secret, Secrets::Redacted), Err(Rejection::Secret));
+    assert_eq!(judge(secret, Secrets::Sent).as_deref(), Ok(secret), "redaction is off");
 }

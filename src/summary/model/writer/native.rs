@@ -4,6 +4,7 @@
 use super::{Step, Writer};
 use crate::{
     ask::{
+        content::{Content, clean_value},
         purpose::Purpose,
         request::{Answered, Limits, Request, Update},
         retry::Policy,
@@ -14,8 +15,7 @@ use crate::{
     },
     ids::ModelRef,
     models::candidates::{Candidate, Unfit},
-    provider::{Beside, Cache, Reasoning, ToolChoice, Turn},
-    redact,
+    provider::{Beside, Cache, Reasoning, ToolChoice},
     summary::{
         made::{Rejected, SummaryMethod},
         model::summarizer::planned,
@@ -30,12 +30,8 @@ use std::{sync::PoisonError, time::Duration};
 pub struct NativeJob {
     /// The model, and the way to its provider.
     pub candidate: Candidate,
-    /// The system prompt of the conversation.
-    pub system: Option<String>,
-    /// The history that the provider made before.
-    pub history: Vec<Value>,
-    /// The conversation behind it, without secrets.
-    pub turns: Vec<Turn>,
+    /// The system prompt, the history that the provider made before, and the conversation after it.
+    pub content: Content,
     /// Their estimated tokens, uncalibrated.
     pub tokens: u64,
 }
@@ -101,10 +97,7 @@ impl Writer<'_> {
             purpose,
             origin: job.origin.clone(),
             candidate: native.candidate.clone(),
-            system: native.system.clone(),
-            history: native.history.clone(),
-            turns: native.turns.clone(),
-            tools: Vec::new(),
+            content: native.content.clone(),
             tool_choice: ToolChoice::default(),
             max_tokens: job.reserve,
             reasoning: Reasoning::Unsaid,
@@ -133,31 +126,12 @@ impl Writer<'_> {
             Err(failed) => return self.reject_native(native, failed.to_string(), Some(failed.data())),
         };
         if settings.redaction.enabled {
-            items.iter_mut().filter_map(|item| item.get_mut("content")).for_each(clean);
+            items.iter_mut().for_each(clean_value);
         }
         let made = Native { model: native.candidate.model.clone(), items };
         match made.history() {
             Some(_) => *self.native.lock().unwrap_or_else(PoisonError::into_inner) = Some(made),
             None => self.reject_native(native, "its items are no history that it takes back".to_owned(), None),
         }
-    }
-}
-
-/// Redacts the texts of a message.
-fn clean(content: &mut Value) {
-    let redacted = |text: &mut Value| {
-        if let Value::String(text) = text {
-            *text = redact::redact(text).into_owned();
-        }
-    };
-    match content {
-        Value::Array(pieces) => {
-            for piece in pieces {
-                for field in ["text", "refusal"] {
-                    piece.get_mut(field).into_iter().for_each(redacted);
-                }
-            }
-        }
-        text => redacted(text),
     }
 }
