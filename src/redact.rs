@@ -1,12 +1,13 @@
 //! Replaces each secret of a text by a placeholder that names its kind, before anything else reads the text.
 //!
-//! The order: private keys and manifests, the issuers' own key formats, the places where secrets stand, the flags of
+//! The order: private keys and manifests, encoded keys, the issuers' own key formats, the places where secrets stand, the flags of
 //! programs, labels in the languages of people, and the names of values (`password = …`), whose values may stand on the
 //! lines below. A placeholder matches none of them, so redacting twice changes nothing.
 
 mod blocks;
 mod clean;
 mod commands;
+mod encoded;
 mod keys;
 mod labels;
 mod lines;
@@ -34,6 +35,10 @@ use std::{borrow::Cow, ops::Range, sync::LazyLock};
 #[must_use]
 pub fn redact(text: &str) -> Cow<'_, str> {
     let mut text = blocks::redact(text);
+    let encoded = encoded::find(&text);
+    if !encoded.is_empty() {
+        text = Cow::Owned(blocks::replaced(&text, encoded).into_owned());
+    }
     for matcher in ODD.iter() {
         matcher.apply(&mut text);
     }
@@ -188,6 +193,22 @@ static ALL_KEYS: LazyLock<AllKeys> = LazyLock::new(|| {
 });
 
 impl AllKeys {
+    /// The rule of a match, if it is a key.
+    fn rule(&self, found: &Captures<'_>) -> Option<&'static Rule> {
+        let key = secret_of(found)?.as_str();
+        let (rule, _) = self.each.iter().find(|(_, pattern)| pattern.is_match(key))?;
+        match rule.value {
+            Value::If(is_one) if !is_one(found) => None,
+            _ => Some(rule),
+        }
+    }
+
+    /// The keys in a text, with their kinds.
+    fn find<'a>(&'a self, text: &'a str) -> impl Iterator<Item = (Range<usize>, &'static str)> + 'a {
+        let key = |found: Captures<'a>| Some((secret_of(&found)?.range(), self.rule(&found)?.kind));
+        self.pattern.captures_iter(text).filter_map(key)
+    }
+
     fn replacement(&self, found: &Captures<'_>) -> String {
         let key = secret_of(found).map_or("", |key| key.as_str());
         match self.each.iter().find(|(_, pattern)| pattern.is_match(key)) {
@@ -211,6 +232,7 @@ fn replacement(rule: &Rule, found: &Captures<'_>) -> String {
         Value::If(is_one) if !is_one(found) => whole.to_owned(),
         Value::Always | Value::If(_) => format!("{before}[REDACTED:{}]{behind}", rule.kind),
         Value::Pairs => format!("{before}{}{behind}", pairs(secret.as_str(), rule.kind)),
+        Value::Members => format!("{before}{}{behind}", members(secret.as_str(), rule.kind)),
     }
 }
 
@@ -223,6 +245,16 @@ fn pairs<'a>(text: &'a str, kind: &str) -> Cow<'a, str> {
     PAIR.replace_all(text, |pair: &Captures<'_>| match rules::is_cookie(&pair["name"], &pair["value"]) {
         true => format!("{}=[REDACTED:{kind}]", &pair["name"]),
         false => pair[0].to_owned(),
+    })
+}
+
+/// The members of an object, without their strings.
+fn members<'a>(text: &'a str, kind: &str) -> Cow<'a, str> {
+    static MEMBER: LazyLock<Regex> =
+        LazyLock::new(|| fixed(r#"(?P<before>:[ \t]*\\*["'])(?P<secret>[^"'\\\n]+)(?P<after>\\*["'])"#));
+    MEMBER.replace_all(text, |member: &Captures<'_>| match named::is_stand_in(&member["secret"]) {
+        false => format!("{}[REDACTED:{kind}]{}", &member["before"], &member["after"]),
+        true => member[0].to_owned(),
     })
 }
 

@@ -17,6 +17,12 @@ use std::{borrow::Cow, ops::Range, sync::LazyLock};
 pub(super) const ACROSS: &[Rule] = &[
     Rule {
         kind: "secret",
+        hints: &["</key>"],
+        pattern: r"<key>(?P<name>[^<>\n]{3,80})</key>[ \t]*(?:\r?\n|\\+n)(?:[ \t]|\\+t)*<string>(?P<secret>[^<>\n]+)</string>",
+        value: If(|found| is_plausible(&found["name"], &found["secret"])),
+    },
+    Rule {
+        kind: "secret",
         hints: &["value", "Value"],
         pattern: concat!(
             r#"(?i)name\\*["']?[ \t]*:[ \t]*\\*["']?(?P<name>[a-z0-9_.-]{3,})\\*["']?,?[ \t]*(?:\r?\n|\\+n)[ \t]*"#,
@@ -36,7 +42,7 @@ pub(super) const ACROSS: &[Rule] = &[
 fn needs_the_next(line: &str) -> bool {
     static OPENS: LazyLock<Regex> = LazyLock::new(|| {
         let pattern = concat!(
-            r"(?:\\|login[ \t]+\S+[ \t]*",
+            r#"(?:\\|["'`][ \t]*[+.&]?[ \t]*|</key>[ \t]*|login[ \t]+\S+[ \t]*"#,
             r#"|(?i:name)\\*["']?[ \t]*:[ \t]*\\*["']?[A-Za-z0-9_.-]+\\*["']?,?[ \t]*)\r?\n?$"#
         );
         Regex::new(pattern).expect("the pattern is fixed and tested")
@@ -188,8 +194,11 @@ const KEY_BODY: &str = concat!(
 static KEY_BODIES: LazyLock<Regex> = LazyLock::new(|| pattern(&format!("{KEY_BODY}[A-Za-z0-9+/_-]{{24,}}={{0,2}}")));
 static KEY_BODY_AT_THE_END: LazyLock<Regex> =
     LazyLock::new(|| pattern(&format!(r"{KEY_BODY}[A-Za-z0-9+/]{{24,}}={{0,2}}\s*$")));
+/// Before a line of a file: quotation marks of a mail, or its number as tools print it.
+const MARGIN: &str = r"(?:[ \t>]*|[ \t]*[0-9]+(?:→|[ \t|:])[ \t]*)";
 /// A line of nothing but base 64.
-static ENCODED_LINE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^[ \t]*[A-Za-z0-9+/]{16,}={0,2}[ \t]*\r?\n?$"));
+static ENCODED_LINE: LazyLock<Regex> =
+    LazyLock::new(|| pattern(&format!(r"^{MARGIN}[A-Za-z0-9+/]{{16,}}={{0,2}}[ \t]*\r?\n?$")));
 /// The same, as it is or in a string of JSON, at the beginning of a text and at the end of one.
 static NEXT_ENCODED: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r"^[ \t]*(?:\r?\n|(?:\\+r)?\\+n)[ \t]*(?:[A-Za-z0-9+/]{16,}={0,2}|[A-Za-z0-9+/]{2,}={1,2})")
@@ -240,7 +249,7 @@ fn tail_of_a_key(text: &str, end: usize) -> Option<usize> {
     loop {
         // The end of the line above, as it is or escaped.
         let blanks = |at: usize| at - bytes[..at].iter().rev().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
-        at = blanks(at);
+        at = before_the_margin(&bytes[..at]).unwrap_or_else(|| blanks(at));
         let over = match bytes[..at] {
             [.., b'\r', b'\n'] => 2,
             [.., b'\n'] => 1,
@@ -257,14 +266,31 @@ fn tail_of_a_key(text: &str, end: usize) -> Option<usize> {
             break;
         }
         at -= line;
-        // The escaped end of a line above looks like a part of this one.
-        if at > 0 && bytes[at - 1] == b'\\' && bytes[at] == b'n' {
+        // An escaped character before the line looks like a part of it.
+        if at > 0 && bytes[at - 1] == b'\\' && matches!(bytes[at], b'n' | b't') {
             at += 1;
         }
         long |= line >= 32;
         begins = Some(at);
     }
     begins.filter(|_| long).map(|begins| end.saturating_sub(LONGEST_KEY) + begins)
+}
+
+/// Where a line ends before the margin that ends `bytes`, if one does.
+fn before_the_margin(bytes: &[u8]) -> Option<usize> {
+    let mut at = bytes.len();
+    loop {
+        let rest = &bytes[..at];
+        let escaped = || rest[..at - 1].iter().rev().take_while(|byte| **byte == b'\\').count();
+        at -= match rest.last()? {
+            b'\n' => return Some(at),
+            b'n' if escaped() > 0 => return Some(at),
+            b't' if escaped() > 0 => 1 + escaped(),
+            b' ' | b'\t' | b'>' | b'|' | b':' | b'0'..=b'9' => 1,
+            _ if rest.ends_with("→".as_bytes()) => "→".len(),
+            _ => return None,
+        };
+    }
 }
 
 static LONG_LINE: LazyLock<Regex> = LazyLock::new(|| pattern("[A-Za-z0-9+/]{40}"));

@@ -90,7 +90,7 @@ static COMMANDS: LazyLock<Vec<Flag>> = LazyLock::new(|| {
             Any => format!("{before}(?:{BLANK}|=)?{ARGUMENT}"),
             Behind(what) => {
                 let not = if *what == "/" { "@" } else { "" };
-                let user = format!(r#"[^\s:"'\\/=@-][^\s:"'\\/={what}]*"#);
+                let user = format!(r#"(?:\[REDACTED:[a-z0-9-]+\]|[^\s:"'\\/=@\[-][^\s:"'\\/={what}]*)"#);
                 format!(r#"{before}(?:{BLANK}|=)?\\*["']?{user}{what}(?P<secret>[^\s"'\\/{not}]+)"#)
             }
             Name => format!(r#"{before}(?:{BLANK}|=)?\\*["']?(?P<secret>[A-Za-z0-9_-]{{16,}}):(?:[\s"'\\]|$)"#),

@@ -82,6 +82,7 @@ pub(super) const KEYS: &[Rule] = &[
     key("nuget-key", r"oy2[a-z0-9]{43}(?-u:\b)", Always),
     key("docker-token", r"dckr_(?:pat|oat)_[A-Za-z0-9_-]{20,}", Always),
     key("huggingface-token", r"(?:hf|api_org)_[A-Za-z0-9]{24,}", If(random)),
+    key("runpod-key", r"rpa_[A-Za-z0-9]{36,}", If(random)),
     key("replicate-token", r"r8_[A-Za-z0-9]{30,}", Always),
     key("groq-key", r"gsk_[A-Za-z0-9]{24,}", Always),
     key("xai-key", r"xai-[A-Za-z0-9]{24,}", Always),

@@ -35,6 +35,8 @@ enum Kind {
     Array,
     /// Between braces: what is called `value` or `default`.
     Object,
+    /// Between braces: every string.
+    Members,
 }
 
 /// An object is looked through as far as this.
@@ -60,6 +62,10 @@ static OPENS: LazyLock<Regex> = LazyLock::new(|| {
 });
 static VARIABLE: LazyLock<Regex> =
     LazyLock::new(|| pattern(r#"^[ \t]*variable[ \t]+\\*["'](?P<name>[A-Za-z0-9_.-]+)\\*["'][ \t]*\{[ \t\r]*$"#));
+static SENSITIVE: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r#"\\*["']sensitive_values\\*["'][ \t]*:[ \t]*\{[ \t\r]*$"#));
+static ANY_VALUE: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r#"^[ \t]*\\*["'][^"'\\\n]+\\*["'][ \t]*:[ \t]*\\*["'](?P<secret>[^"'\\\n]+)\\*["']"#));
 /// Behind `name:[` without quotes there may be a class of characters.
 static INLINE: LazyLock<Regex> = LazyLock::new(|| {
     pattern(concat!(
@@ -184,6 +190,9 @@ impl Lines {
 
 impl Section {
     fn opened_by(line: &str) -> Option<Self> {
+        if SENSITIVE.is_match(line) {
+            return Some(Self { name: "secret".to_owned(), kind: Kind::Members, lines: 0 });
+        }
         let (name, kind) = match OPENS.captures(line) {
             Some(head) => {
                 let name = ["name", "flag", "key"].into_iter().find_map(|group| head.name(group))?;
@@ -209,19 +218,20 @@ impl Section {
             Kind::Listed => LISTED.captures(line).or_else(|| ALONE.captures(line).filter(|_| self.lines == 1)),
             Kind::Array => MEMBER.captures(line),
             Kind::Object => VALUE.captures(line),
+            Kind::Members => ANY_VALUE.captures(line),
             Kind::Next => NEXT.captures(line),
         };
         let Some(secret) = member.as_ref().and_then(secret_of) else {
             return match self.kind {
                 Kind::Listed => text.is_empty() && self.lines == 1 || text.starts_with('#'),
                 Kind::Array => text.is_empty() || text.starts_with(['#', '/']),
-                Kind::Object => !text.starts_with('}') && self.lines < LONGEST_OBJECT,
+                Kind::Object | Kind::Members => !text.starts_with('}') && self.lines < LONGEST_OBJECT,
                 Kind::Next => false,
             };
         };
         let quoted = member.as_ref().is_some_and(|member| member.name("single").is_some());
         let is_one = match self.kind {
-            Kind::Object | Kind::Next => is_plausible(&self.name, secret.as_str()),
+            Kind::Object | Kind::Members | Kind::Next => is_plausible(&self.name, secret.as_str()),
             Kind::Listed if quoted => is_plausible(&self.name, secret.as_str()),
             Kind::Listed | Kind::Array => is_in_a_table(&self.name, secret.as_str()),
         };

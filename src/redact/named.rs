@@ -10,7 +10,7 @@ use std::{ops::Range, sync::LazyLock};
 pub(super) fn words(text: &str) -> impl Iterator<Item = usize> {
     // Nothing but text: many times faster than a pattern.
     static WORDS: LazyLock<Regex> = LazyLock::new(|| {
-        let words = "pass pwd _pw secret token key psk credential kennwort".split(' ');
+        let words = "pass pwd _pw secret token key psk credential kennwort sensitive".split(' ');
         let written =
             |word: &str| [word.to_owned(), word.to_uppercase(), format!("{}{}", word[..1].to_uppercase(), &word[1..])];
         let all: Vec<String> = words.flat_map(written).collect();
@@ -142,12 +142,16 @@ pub(super) fn is_in_a_table(name: &str, value: &str) -> bool {
     const TOKEN: usize = 16;
     let has = |of: fn(&u8) -> bool| value.bytes().any(|byte| of(&byte));
     let chosen = value.len() >= 6 && has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic);
+    // No word, type or path has these.
+    let odd =
+        value.len() >= 8 && value.contains(['!', '@', '#', '$', '%', '^', '&', '*', '?', '~']) && !value.contains(' ');
     let is_one = |class| {
         is_secret(class, value, false)
             && !is_code(class, value)
             && (class == Class::Password || value.len() >= TOKEN && is_random(value))
     };
-    chosen && !names_an_algorithm(value) && class_of(name).is_some_and(is_one)
+    let of_a_person = || odd && has(u8::is_ascii_lowercase) && class_of(name) == Some(Class::Password);
+    (chosen || of_a_person()) && !names_an_algorithm(value) && class_of(name).is_some_and(is_one)
 }
 
 /// Whether a text stands for any secret in a manual or is a reference to one.

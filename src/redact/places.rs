@@ -4,9 +4,9 @@
 
 use super::rules::{
     Rule,
-    Value::{Always, If, Pairs},
-    behind_its_flag, behind_its_name, chosen, credential, names_a_user, no_reference, no_stand_in, password_of_url,
-    random, rule, told_in_prose,
+    Value::{Always, If, Members, Pairs},
+    behind_its_flag, behind_its_name, chosen, chosen_and_no_count, credential, names_a_user, no_reference, no_sentence,
+    no_stand_in, password_of_url, random, rule, told_in_prose,
 };
 
 /// Programs that read a secret from their input, and flags that make them.
@@ -134,7 +134,10 @@ pub(super) const PLACES: &[Rule] = &[
     rule(
         "secret",
         &["ConvertTo-SecureString"],
-        r#"ConvertTo-SecureString[ \t]+(?:-String[ \t]+)?["'](?P<secret>[^"'\n]+)["']"#,
+        concat!(
+            r"ConvertTo-SecureString[ \t]+(?:-String[ \t]+)?",
+            r#"(?:\\*"(?P<double>[^"\\\n]+)\\*"|\\*'(?P<single>[^'\\\n]+)\\*'|(?P<secret>[^\s"'\\$(-][^\s"'\\]*)[ \t]+-AsPlainText)"#
+        ),
         If(no_reference),
     ),
     rule(
@@ -148,9 +151,9 @@ pub(super) const PLACES: &[Rule] = &[
     ),
     rule(
         "secret",
-        &["set "],
+        &["set ", "setx "],
         concat!(
-            r"(?-u:\b)set[ \t]+(?:-[a-zA-Z]+[ \t]+|--[a-z-]+[ \t]+)*\\*[\x22']?(?P<name>[A-Za-z0-9_.:/-]*(?i:password|passwd|secret|token|_key))\\*[\x22']?[ \t]+",
+            r"(?-u:\b)setx?[ \t]+(?:-[a-zA-Z]+[ \t]+|--[a-z-]+[ \t]+)*\\*[\x22']?(?P<name>[A-Za-z0-9_.:/-]*(?i:password|passwd|secret|token|_key))\\*[\x22']?[ \t]+",
             r#"\\*["']?(?P<secret>[^\s"'\\=<>][^\s"'\\]*)"#
         ),
         If(behind_its_name),
@@ -250,6 +253,68 @@ pub(super) const PLACES: &[Rule] = &[
         &["key-data"],
         r#"client-key-data\\*["']?[ \t]*:[ \t]*\\*["']?(?P<secret>[A-Za-z0-9+/]{16,}={0,2})"#,
         Always,
+    ),
+    rule(
+        "secret",
+        &["env ", "ENV "],
+        concat!(
+            r#"(?m)(?:^|\\n|["'])[ \t]*(?i:env)[ \t]+(?P<name>[A-Za-z0-9_]*(?i:pass|pwd|secret|token|key)[A-Za-z0-9_]*)[ \t]+"#,
+            r#"\\*["']?(?P<secret>[^\s"'\\=][^\s"'\\]*)\\*["']?[ \t]*(?:$|\r|\\+[nr]|["'])"#
+        ),
+        If(behind_its_name),
+    ),
+    rule(
+        "secret",
+        &["</key>"],
+        r"<key>(?P<name>[^<>\n]{3,80})</key>[ \t]*<string>(?P<secret>[^<>\n]+)</string>",
+        If(behind_its_name),
+    ),
+    rule(
+        "secret",
+        &["variable"],
+        r#"variable[ \t]+\\*["'](?P<name>[A-Za-z0-9_.-]+)\\*["'][ \t]*\{[^\n{}]*?default[ \t]*=[ \t]*\\*["'](?P<secret>[^"'\\\n]+)"#,
+        If(behind_its_name),
+    ),
+    rule("secret", &["sensitive_values"], r#"sensitive_values\\*["'][ \t]*:[ \t]*\{(?P<secret>[^\n{}]+)\}"#, Members),
+    rule(
+        "secret",
+        &["uth=(", "uth = (", "Auth("],
+        concat!(
+            r#"(?:(?i:auth)[ \t]*=[ \t]*\(|(?:Basic|Digest)Auth\()[ \t]*\\*["'][^"'\\\n]*\\*["'],[ \t]*"#,
+            r#"\\*["'](?P<secret>[^"'\\\n]{6,})\\*["']"#
+        ),
+        If(no_stand_in),
+    ),
+    // Two underscores stand for the point in the name of a host.
+    rule(
+        "secret",
+        &["BUNDLE_"],
+        r#"BUNDLE_[A-Z0-9_]*__[A-Z0-9_]*\\*["']?(?:[ \t]*:[ \t]+|=)\\*["']?[^\s:"'\\/]+:(?P<secret>[^\s"'\\/][^\s"'\\]*)"#,
+        If(no_stand_in),
+    ),
+    rule(
+        "secret",
+        &["bundle config"],
+        concat!(
+            r"bundle config[ \t]+(?:set[ \t]+)?(?:--(?:global|local)[ \t]+)*(?:https?://)?[a-z0-9-]+(?:\.[a-z0-9-]+)+/?[ \t]+",
+            r#"\\*["']?[^\s:"'\\/]+:(?P<secret>[^\s"'\\/][^\s"'\\]*)"#
+        ),
+        If(no_stand_in),
+    ),
+    rule(
+        "mnemonic",
+        &["nemonic", "NEMONIC", "hrase", "HRASE", "eed words", "ery words"],
+        concat!(
+            r#"(?i:mnemonic|(?:seed|recovery|backup|wallet)[ _-]?(?:phrase|words))\\*["'`*]{0,2}[ \t]*(?:[:=]|is|are|ist)[ \t]*"#,
+            r#"\\*["'`*]{0,2}(?P<secret>[a-z]{3,8}(?:[ \t]+[a-z]{3,8}){11,23})(?-u:\b)"#
+        ),
+        If(no_sentence),
+    ),
+    rule(
+        "secret",
+        &["pass=", "pw=", "PASS=", "PW="],
+        r#"(?i)(?:[ \t,;&?(]|\\+[nrt])(?:pass|pw)=\\*["']?(?P<secret>[^\s"'\\,;&()]{6,})"#,
+        If(chosen_and_no_count),
     ),
     // A line of its own: behind `pass` there may be a result of a test.
     rule(

@@ -22,6 +22,8 @@ pub(super) enum Value {
     If(fn(&Captures<'_>) -> bool),
     /// The values of its `name=value` pairs.
     Pairs,
+    /// The strings that are members of its object.
+    Members,
 }
 
 pub(super) const fn rule(
@@ -65,6 +67,22 @@ pub(super) fn chosen(found: &Captures<'_>) -> bool {
     let secret = secret(found);
     let has = |of: fn(&u8) -> bool| secret.bytes().any(|byte| of(&byte));
     has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic) && !is_stand_in(secret)
+}
+
+/// The same, and no result of a measurement: `12.5ms`, `10of12`.
+pub(super) fn chosen_and_no_count(found: &Captures<'_>) -> bool {
+    let unit = secret(found).trim_start_matches(|char: char| char.is_ascii_digit() || matches!(char, '.' | '/' | '%'));
+    let counts = unit.len() < secret(found).len() && unit.bytes().take_while(u8::is_ascii_alphabetic).count() <= 2;
+    chosen(found) && !counts
+}
+
+/// Words of a wallet, which make no sentence.
+pub(super) fn no_sentence(found: &Captures<'_>) -> bool {
+    const OF_SENTENCES: [&str; 16] = [
+        "the", "and", "for", "with", "from", "your", "you", "are", "was", "has", "have", "not", "must", "which", "its",
+        "our",
+    ];
+    !secret(found).split_ascii_whitespace().any(|word| OF_SENTENCES.contains(&word))
 }
 
 /// Behind a host there is a port, behind a user a password.

@@ -62,10 +62,13 @@ impl Table {
         let cells: Vec<&str> = cells(line, between, framed).into_iter().map(|cell| &line[cell]).collect();
         let name = |cell: &str| {
             let padded = cell.len() != cell.trim().len();
+            let words = bare(cell).contains(' ') || line.ends_with([',', ';']);
             let cell = bare(cell);
             let of = |char: char| char.is_alphanumeric() || matches!(char, '_' | ' ' | '-' | '.' | '/' | '\'');
-            // A list in prose or in a program has a blank behind each comma.
-            cell.len() <= LONGEST_NAME && cell.chars().all(of) && !(padded && matches!(between, Text("," | ";")))
+            // A list in prose has a blank behind each comma, and more than one word somewhere.
+            cell.len() <= LONGEST_NAME
+                && cell.chars().all(of)
+                && !(padded && words && matches!(between, Text("," | ";")))
         };
         // A head has names only: a row has numbers, too.
         let number = |cell: &&str| !bare(cell).is_empty() && bare(cell).bytes().all(|byte| byte.is_ascii_digit());
