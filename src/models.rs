@@ -1,7 +1,6 @@
 //! Models by name, and how large their windows are.
 
 pub use crate::ids::ModelRef;
-pub mod address;
 pub mod candidates;
 pub mod catalog;
 pub mod dialects;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
 /// Text shown in the place of a secret.
-const MASK: &str = "***";
+pub const MASK: &str = "***";
 
 /// A secret text: as JSON and in a log it is `***`.
 #[derive(Clone, PartialEq, Eq, JsonSchema)]

@@ -5,6 +5,7 @@ pub mod checked;
 pub mod files;
 pub mod layers;
 pub mod limits;
+pub mod masked;
 pub mod patch;
 pub mod problem;
 pub mod prompt_files;
@@ -24,6 +25,7 @@ use crate::{
     ids::ModelRef,
     provider::{Api, http::is_address},
     redact::Secrets,
+    secret::MASK,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -550,6 +552,10 @@ fn command<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<Vec<String>>, 
     match Option::<Vec<String>>::deserialize(reader)? {
         Some(words) if words.first().is_none_or(String::is_empty) => {
             Err(serde::de::Error::custom("no program; expected its name, then its arguments"))
+        }
+        // Settings that are read, changed and written back would otherwise lose the arguments.
+        Some(words) if words.iter().any(|word| word == MASK) => {
+            Err(serde::de::Error::custom("*** stands for an argument that is not told; expected the argument itself"))
         }
         command => Ok(command),
     }

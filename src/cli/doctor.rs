@@ -15,7 +15,6 @@ use crate::{
     log::{header, lock},
     models::{
         ModelRef,
-        address::without_credentials,
         catalog::{Known, ListedModel},
         learned::{LearnedWindow, WindowOrigin},
         windows::Windows,
@@ -23,6 +22,7 @@ use crate::{
     settings::{
         Sourced,
         files::{Overridden, SettingsFiles},
+        masked,
         sources::project_file,
         trust::Trust,
     },
@@ -279,14 +279,11 @@ fn name_of(model: &ListedModel) -> String {
 
 /// Every value that is not a default. Models are shown as `models/list` returns them, without secrets.
 fn values(sourced: &Sourced, models: &[Model]) -> Vec<Setting> {
-    let settings = serde_json::to_value(&sourced.settings).unwrap_or_default();
+    let settings = masked::told(&sourced.settings);
     let configured = |model: &&Model| sourced.settings.model(&model.listed.model()).is_some();
     let value = |key: &str| match key {
         "models" => models.iter().filter(configured).map(|it| name_of(&it.listed)).collect(),
-        _ => match settings.pointer(&format!("/{}", key.replace('.', "/"))) {
-            Some(Value::String(text)) => Value::String(without_credentials(text)),
-            other => other.cloned().unwrap_or_default(),
-        },
+        _ => settings.pointer(&format!("/{}", key.replace('.', "/"))).cloned().unwrap_or_default(),
     };
     let known = |key: &str| value(key) != Value::Null;
     let sources = sourced.sources.iter().filter(|(key, _)| known(key));

@@ -6,11 +6,10 @@ use crate::{
     daemon::Places,
     models::{
         ModelRef,
-        address::without_credentials,
         candidates::{Candidate, Situation, Way},
         learned::Learned,
     },
-    provider::{Api, KeySource, keys},
+    provider::{Api, KeySource, address::without_credentials, keys},
     settings::{ModelSettings, Settings, files::SettingsFiles},
 };
 use serde_json::{Value, json};

@@ -2,14 +2,16 @@
 
 use super::{
     ModelRef, SaidBy,
-    address::without_credentials,
     known::Api,
     learned::{Learned, LearnedWindow},
     output_limit,
     prices::{self, Listed},
     window,
 };
-use crate::settings::{ModelCost, ModelSettings, Source, Sourced};
+use crate::{
+    provider::address::without_credentials,
+    settings::{ModelCost, ModelSettings, Source, Sourced},
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     ask::purpose::Purpose,
     ids::{EntryId, ModelRef, OperationId, SessionId},
-    settings::{Settings, Source},
+    settings::{Settings, Source, masked},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -332,6 +332,7 @@ events! {
     /// The settings in force for the session have changed.
     Durable SettingsChanged = "settings_changed" {
         /// All settings.
+        #[serde(serialize_with = "masked::serialize")]
         settings: Box<Settings>,
         /// Source of each value that is not a default, by its dotted key.
         sources: BTreeMap<String, Source>,

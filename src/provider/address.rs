@@ -1,4 +1,4 @@
-//! Addresses of servers.
+//! Addresses of servers, and the form in which they may be shown.
 
 /// Whether a URL is an address of this machine.
 #[must_use]
@@ -7,6 +7,17 @@ pub fn is_local(url: &str) -> bool {
     let is_name = host.eq_ignore_ascii_case("localhost") || host.to_ascii_lowercase().ends_with(".localhost");
     let is_number = host.starts_with("127.") && host.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     is_name || is_number || ["0.0.0.0", "[::]", "[::1]"].contains(&host) || host.starts_with("[::ffff:127.")
+}
+
+/// An address without user, password, query and fragment: each of them may be a key.
+#[must_use]
+pub fn without_credentials(url: &str) -> String {
+    let url = url.split(['?', '#']).next().unwrap_or_default();
+    let (scheme, rest) = url.split_once("://").map_or(("", url), |(scheme, rest)| (scheme, rest));
+    let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    let separator = if scheme.is_empty() { "" } else { "://" };
+    format!("{scheme}{separator}{host}{path}")
 }
 
 /// The host of a URL, with the brackets of an address.
@@ -42,6 +53,19 @@ mod tests {
             ("not an address", false),
         ] {
             assert_eq!(is_local(url), local, "{url}");
+        }
+    }
+
+    #[test]
+    fn an_address_lets_nobody_in() {
+        for (url, told) in [
+            ("http://127.0.0.1:11434/v1", "http://127.0.0.1:11434/v1"),
+            ("https://me:secret@host/v1?key=secret#secret", "https://host/v1"),
+            ("https://secret@host", "https://host"),
+            ("https://a@b:secret@host/p@th", "https://host/p@th"),
+            ("me:secret@host/v1", "host/v1"),
+        ] {
+            assert_eq!(without_credentials(url), told);
         }
     }
 }

@@ -234,7 +234,6 @@ struct Run {
 /// Keys in several parts.
 fn joined(text: &str, found: &mut Vec<(Range<usize>, &'static str)>) {
     let bytes = text.as_bytes();
-    let of_key = |bytes: &[u8]| bytes.iter().take_while(|byte| is_of_key(**byte)).count();
     let mut run: Option<Run> = None;
     let mut at = 0;
     while let Some(seam) = Seam::next(text, at) {

@@ -7,6 +7,7 @@
 use super::{
     Settings,
     checked::{Checked, all_valid, check},
+    masked,
     problem::Problem,
 };
 use crate::prompts::Prompts;
@@ -46,6 +47,7 @@ pub struct Layers {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sourced {
     /// The settings in force.
+    #[serde(serialize_with = "masked::serialize")]
     pub settings: Settings,
     /// The source of each value that is not a default, by its dotted key.
     pub sources: BTreeMap<String, Source>,

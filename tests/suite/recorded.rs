@@ -689,6 +689,39 @@ fn no_key_and_no_header_is_in_a_recording() {
     replay_all(&text);
 }
 
+#[test]
+fn no_key_in_an_address_a_command_or_a_refused_patch_is_in_a_recording() {
+    let home = Home::new();
+    let of = |word: &str| {
+        json!({
+            "models": [{"provider": "local", "id": "qwen", "baseUrl": format!("https://me:{word}@127.0.0.1/v1?key={word}"),
+                "apiKeyCommand": ["print-key", word]}],
+            "compaction": {"remoteEndpoint": format!("http://127.0.0.1:9/sum?token={word}")},
+        })
+    };
+    home.settings(&of("hush-file").to_string());
+    let mut command = home.command();
+    command.env("ABRIDGED_RECORD", home.path("recording"));
+    let mut daemon = started(home, command);
+    let session = daemon.ok("session/new", json!({"cwd": "/"}))["session"]["sessionId"].clone();
+    let mut set =
+        |patch: Value| daemon.call("settings/set", json!({"scope": "session", "sessionId": session, "patch": patch}));
+    for refused in [
+        json!({"models": [{"provider": "a", "id": "b", "headers": ["hush-header"]}]}),
+        json!({"models": [{"provider": "a", "id": "b", "headers": {"x": ["hush-header"]}}]}),
+        json!({"models": {"headers": {"x": "hush-header"}}}),
+        json!({"models": [{"provider": "a", "id": "b", "apiKeyCommand": "hush-command"}]}),
+        json!({"compaction": {"remoteEndpoint": ["hush-address"]}}),
+    ] {
+        assert!(set(refused.clone()).is_err(), "{refused}");
+    }
+    daemon.end();
+    let text = fs::read_to_string(daemon.home.path("recording")).expect("a recording");
+    let lines = text.lines().filter(|line| line.contains("hush-")).collect::<Vec<_>>();
+    assert!(text.contains("masked-") && lines.is_empty(), "a secret is in the recording: {lines:#?}");
+    replay_all(&text);
+}
+
 /// The comparison fails where a replay differs in one id or one time.
 #[test]
 fn a_changed_recording_replays_in_another_way() {

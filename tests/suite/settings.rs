@@ -508,3 +508,48 @@ fn a_header_is_told_by_its_name_and_never_by_its_value() {
         assert!(!told.to_string().contains("hush"), "{told}");
     }
 }
+
+#[test]
+fn a_key_in_an_address_or_a_command_is_told_to_nobody() {
+    let home = Home::new();
+    let of = |word: &str| {
+        json!({
+            "models": [{"provider": "local", "id": "qwen", "baseUrl": format!("https://me:{word}@127.0.0.1/v1?key={word}"),
+                "apiKeyCommand": ["print-key", "--of", word], "compaction": {"remoteEndpoint": format!("http://{word}@127.0.0.1:9/sum")}}],
+            "compaction": {"remoteEndpoint": format!("http://127.0.0.1:9/sum?token={word}#{word}")},
+        })
+    };
+    home.settings(&of("hush").to_string());
+    let mut daemon = Daemon::at(home);
+    let mut told = vec![daemon.ok("settings/get", json!({}))];
+    let shown = &told[0]["settings"];
+    assert_eq!(shown["compaction"]["remoteEndpoint"], "http://127.0.0.1:9/sum");
+    let model = shown["models"][0].clone();
+    assert_eq!(
+        (&model["baseUrl"], &model["apiKeyCommand"]),
+        (&json!("https://127.0.0.1/v1"), &json!(["print-key", "***", "***"]))
+    );
+    assert_eq!(model["compaction"]["remoteEndpoint"], "http://127.0.0.1:9/sum");
+    let session = daemon.ok("session/new", json!({"cwd": "/project", "settings": of("hush-own")}))["session"].clone();
+    told.push(daemon.ok("settings/get", json!({"sessionId": id_of(&session)})));
+
+    // A masked argument is no argument and is not written to the file.
+    let refused = daemon.err("settings/set", json!({"scope": "global", "patch": {"models": [model]}}));
+    assert_eq!(refused["data"]["path"], "patch.models[0].apiKeyCommand", "{refused}");
+    let params = json!({"scope": "session", "sessionId": id_of(&session), "patch": of("hush-again")});
+    told.push(daemon.ok("settings/set", params));
+    told.push(told_session(&mut daemon, &session, "settings_changed"));
+    told.push(daemon.ok("settings/set", json!({"scope": "global", "patch": of("hush-file")})));
+    told.push(told_everybody(&mut daemon, "settings_changed"));
+    let written = fs::read_to_string(daemon.home.path("config/settings.json")).expect("a file");
+    assert!(written.contains("hush-file"), "{written}");
+    // A session's own settings stand in its file as the client wrote them, and so does the event of that entry.
+    let events = daemon.events.iter().filter(|frame| frame["params"]["event"]["type"] != "entry_appended");
+    for told in told.iter().chain(events) {
+        assert!(!told.to_string().contains("hush"), "{told}");
+    }
+    let mut command = daemon.home.command();
+    let shown = command.args(["doctor", "--json"]).output().expect("doctor runs").stdout;
+    let shown = String::from_utf8(shown).expect("text");
+    assert!(shown.contains("127.0.0.1") && !shown.contains("hush"), "{shown}");
+}

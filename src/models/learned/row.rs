@@ -3,7 +3,7 @@
 use crate::{
     conversation::entry,
     ids::{ModelRef, SessionId},
-    models::address::without_credentials,
+    provider::address::without_credentials,
     settings::Settings,
 };
 use jiff::Timestamp;

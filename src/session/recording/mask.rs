@@ -2,7 +2,13 @@
 //! replay sees which settings changed. No secret can be found from its mask.
 
 use super::Request;
-use crate::settings::Layers;
+use crate::{
+    provider::address::without_credentials,
+    settings::{
+        Layers,
+        masked::{self, Part},
+    },
+};
 use serde_json::{Value, value::RawValue};
 use sha2::{Digest, Sha256};
 
@@ -20,16 +26,15 @@ impl Mask {
         Self { salt }
     }
 
-    /// Replaces the values of headers in settings.
+    /// Replaces the secrets of settings. An address stays one.
     pub fn settings(&self, settings: &mut Value) {
-        let Some(models) = settings.get_mut("models").and_then(Value::as_array_mut) else { return };
-        let headers = models.iter_mut().filter_map(|model| model.get_mut("headers")?.as_object_mut());
-        for value in headers.flat_map(|headers| headers.iter_mut().map(|(_, value)| value)) {
-            if let Value::String(text) = value {
-                let hash = Sha256::new().chain_update(self.salt.to_le_bytes()).chain_update(&*text).finalize();
-                *text = format!("masked-{hash:x}");
+        masked::mask(settings, &|part, text| {
+            let hash = Sha256::new().chain_update(self.salt.to_le_bytes()).chain_update(text).finalize();
+            match part {
+                Part::Whole => format!("masked-{hash:x}"),
+                Part::Address => format!("{}?masked-{hash:x}", without_credentials(text)),
             }
-        }
+        });
     }
 
     /// Layers without secrets.
@@ -40,7 +45,9 @@ impl Mask {
 
     /// Replaces the secrets of settings in the params of a request.
     pub fn request(&self, request: &mut Request) {
-        let Some(params) = request.params.as_ref().filter(|params| params.get().contains("headers")) else { return };
+        let may_have_some =
+            |params: &&Box<RawValue>| ["\"settings\"", "\"patch\""].iter().any(|part| params.get().contains(part));
+        let Some(params) = request.params.as_ref().filter(may_have_some) else { return };
         let Ok(mut value) = serde_json::from_str::<Value>(params.get()) else { return };
         let before = value.clone();
         for part in ["settings", "patch"] {
