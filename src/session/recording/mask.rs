@@ -45,9 +45,8 @@ impl Mask {
 
     /// Replaces the secrets of settings in the params of a request.
     pub fn request(&self, request: &mut Request) {
-        let may_have_some =
-            |params: &&Box<RawValue>| ["\"settings\"", "\"patch\""].iter().any(|part| params.get().contains(part));
-        let Some(params) = request.params.as_ref().filter(may_have_some) else { return };
+        let may_have_some = |params: &str| ["\"settings\"", "\"patch\""].iter().any(|part| params.contains(part));
+        let Some(params) = request.params.as_ref().filter(|params| may_have_some(params.get())) else { return };
         let Ok(mut value) = serde_json::from_str::<Value>(params.get()) else { return };
         let before = value.clone();
         for part in ["settings", "patch"] {
