@@ -86,7 +86,7 @@ mod tests {
         Mask::new(1).request(&mut with);
         assert!(with.params.is_some_and(|params| !params.get().contains("hush") && params.get().contains("masked-")));
         // A message is recorded byte for byte.
-        let message = json!({"messages": [{"models": models("said")}], "patch": {"headers": "of the text"}});
+        let message = json!({"messages": [{"models": models("said")}], "patch": {"title": "of the text"}});
         let mut without = request(&message);
         Mask::new(1).request(&mut without);
         assert_eq!(without.params.map(|params| params.get().to_owned()), Some(message.to_string()));
