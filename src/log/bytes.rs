@@ -2,6 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "looks at session files")]
 
+use rustix::{fs::SeekFrom, io::Errno};
 use std::{
     fs::{self, File},
     io,
@@ -105,6 +106,59 @@ impl Bytes {
         Ok(bytes)
     }
 
+    /// Returns true where more than this number of bytes of the file lie in holes: they take no room on the disk and are
+    /// read as zeros. A file system that compresses makes it true for other files too.
+    #[must_use]
+    pub fn is_sparse(&self, most: u64) -> bool {
+        match self {
+            Self::File(file) => {
+                file.metadata().is_ok_and(|about| about.len().saturating_sub(about.blocks().saturating_mul(512)) > most)
+            }
+            Self::Memory(_) => false,
+        }
+    }
+
+    /// The end of the hole that begins at an offset or around it, at most `to`. The offset itself where no hole is there, or
+    /// where the file system does not say.
+    #[must_use]
+    pub fn hole_end(&self, offset: u64, to: u64) -> u64 {
+        match self.sought(SeekFrom::Data(offset)) {
+            Ok(data) => data.clamp(offset, to.max(offset)),
+            Err(Errno::NXIO) => to.max(offset),
+            Err(_) => offset,
+        }
+    }
+
+    /// The beginning of the hole that ends at an offset, at least `from`. The offset itself where no hole ends there. It
+    /// takes a number of steps that grows with the logarithm of the distance.
+    #[must_use]
+    pub fn hole_start(&self, from: u64, end: u64) -> u64 {
+        let (mut low, mut high) = (from, end);
+        while low < high {
+            let middle = low.midpoint(high);
+            if self.hole_end(middle, end) == end {
+                high = middle;
+            } else {
+                low = middle + 1;
+            }
+        }
+        high
+    }
+
+    /// Returns true where a hole begins between two offsets.
+    #[must_use]
+    pub fn has_hole(&self, from: u64, to: u64) -> bool {
+        self.sought(SeekFrom::Hole(from)).is_ok_and(|hole| hole < to)
+    }
+
+    /// Looks for data or a hole. All reads and writes of a session file name their place, so its position is free.
+    fn sought(&self, place: SeekFrom) -> Result<u64, Errno> {
+        match self {
+            Self::File(file) => rustix::fs::seek(&**file, place),
+            Self::Memory(_) => Err(Errno::OPNOTSUPP),
+        }
+    }
+
     /// Compares the file at a path with this one.
     ///
     /// # Errors
@@ -186,6 +240,28 @@ impl Shared {
 mod tests {
     use super::*;
     use std::io::Write as _;
+
+    #[test]
+    fn holes_are_found_from_both_sides() {
+        const BLOCK: u64 = 64 << 10;
+        let mut file = tempfile::tempfile().expect("a file");
+        file.write_all(&vec![b'x'; BLOCK as usize]).expect("it is written");
+        file.write_all_at(&vec![b'y'; BLOCK as usize], 100 * BLOCK).expect("it is written");
+        file.set_len(1 << 40).expect("a hole");
+        let file = Bytes::from(file);
+        let holes = [(BLOCK, 100 * BLOCK), (101 * BLOCK, 1 << 40)];
+        for (start, end) in holes {
+            assert_eq!(file.hole_end(start, end), end);
+            assert_eq!(file.hole_end(start, end - 7), end - 7);
+            assert_eq!(file.hole_start(BLOCK + 5, end), start.max(BLOCK + 5));
+            assert!(file.has_hole(0, end) && file.has_hole(start, start + 1));
+        }
+        assert_eq!((file.hole_end(0, BLOCK), file.hole_start(0, BLOCK)), (0, BLOCK));
+        assert!(!file.has_hole(0, BLOCK));
+        assert!(file.is_sparse(1 << 39) && !file.is_sparse(1 << 40));
+        let memory = Bytes::Memory(vec![0; 100].into());
+        assert_eq!((memory.hole_end(1, 9), memory.hole_start(1, 9), memory.has_hole(1, 9)), (1, 9, false));
+    }
 
     #[test]
     fn a_file_and_memory_are_read_alike() {

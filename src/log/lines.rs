@@ -1,4 +1,8 @@
 //! The lines of a session file, forwards in chunks or backwards from the end: never the whole file at once.
+//!
+//! A line over the limit is given by its beginning. The rest of it is passed over: holes without reading them, and other
+//! bytes up to a number, after which reading ends with an error. In a file with large holes the same holds for a shorter
+//! line with a hole in it, so the size of a file that takes no room on the disk costs nothing.
 
 use super::bytes::Bytes;
 use crate::log::index::Spot;
@@ -17,6 +21,17 @@ const BEGINNING: usize = 64 << 10;
 /// How much is read at once going forwards, in bytes. A longer line is read whole, up to the limit.
 const CHUNK: usize = 1 << 20;
 
+/// The most bytes of a line over the limit that are read to find its end. It is a second's work on a slow machine.
+const PASSED: u64 = 1 << 30;
+
+/// Bytes in holes above which a file is a sparse one. A crash leaves a hole as large as the last write, and a whole entry
+/// may follow it on the same line, so smaller holes are read.
+const SPARSE: u64 = LONGEST;
+
+/// The longest line of a sparse file that is read with its holes, in bytes. It is also how much is read of such a file at
+/// once.
+const WITH_HOLES: usize = 64 << 10;
+
 /// How much is read at first going backwards, in bytes; then twice as much each time.
 const FIRST_BLOCK: usize = 64 << 10;
 const LARGEST_BLOCK: usize = 1 << 20;
@@ -24,7 +39,7 @@ const LARGEST_BLOCK: usize = 1 << 20;
 /// A line without its newline.
 #[derive(Debug, Clone, Copy)]
 pub struct Line<'a> {
-    /// Its text; a carriage return before the newline is no part of it. Of a line over the limit, its beginning.
+    /// Its text; a carriage return before the newline is no part of it. Of a cut line, its beginning.
     pub bytes: &'a [u8],
     /// Where it begins in the file.
     pub offset: u64,
@@ -32,8 +47,8 @@ pub struct Line<'a> {
     pub next: u64,
     /// A newline follows.
     pub ended: bool,
-    /// It is longer than the limit.
-    pub too_long: bool,
+    /// Only its beginning is given: it is longer than the limit, or has a hole in a sparse file.
+    pub cut: bool,
 }
 
 impl Line<'_> {
@@ -41,6 +56,12 @@ impl Line<'_> {
     #[must_use]
     pub fn is_blank(&self) -> bool {
         self.bytes.iter().all(u8::is_ascii_whitespace)
+    }
+
+    /// Whether it is longer than any line may be.
+    #[must_use]
+    pub fn is_over_limit(&self) -> bool {
+        self.cut && self.next - self.offset > LONGEST
     }
 
     /// Where it stands.
@@ -53,17 +74,45 @@ impl Line<'_> {
 
 fn line(bytes: &[u8], offset: u64, ended: bool) -> Line<'_> {
     let next = offset + bytes.len() as u64 + u64::from(ended);
-    Line { bytes: bytes.strip_suffix(b"\r").unwrap_or(bytes), offset, next, ended, too_long: false }
+    Line { bytes: bytes.strip_suffix(b"\r").unwrap_or(bytes), offset, next, ended, cut: false }
 }
 
-/// How long a line may be, and how much of a longer one is kept, in bytes.
+/// The end of a line was not found within the bytes that are read for it.
+#[derive(Debug, thiserror::Error)]
+#[error("the line around byte {offset} goes on for more than {} bytes; take it out of the file", PASSED)]
+struct Endless {
+    offset: u64,
+}
+
+/// How long a line may be, how much of a longer one is kept, how much of it is read, and how much of a file that is no
+/// sparse one lies in holes, in bytes.
 #[derive(Debug, Clone, Copy)]
 struct Limit {
     longest: usize,
     beginning: usize,
+    passed: u64,
+    holes: u64,
 }
 
-const LIMIT: Limit = Limit { longest: LONGEST as usize, beginning: BEGINNING };
+const LIMIT: Limit = Limit { longest: LONGEST as usize, beginning: BEGINNING, passed: PASSED, holes: SPARSE };
+
+impl Limit {
+    /// A line that was read whole.
+    fn line<'b>(&self, holes: Option<&Bytes>, bytes: &'b [u8], offset: u64, ended: bool) -> Line<'b> {
+        let length = bytes.len() as u64;
+        let has_hole = |file: &Bytes| bytes.len() > WITH_HOLES && file.has_hole(offset, offset + length);
+        if bytes.len() <= self.longest && !holes.is_some_and(has_hole) {
+            return line(bytes, offset, ended);
+        }
+        let bytes = &bytes[..self.beginning.min(bytes.len())];
+        Line { bytes, offset, next: offset + length + u64::from(ended), ended, cut: true }
+    }
+
+    /// Fails where more was read of a line than is read of any.
+    fn check(&self, passed: u64, offset: u64) -> Result<(), Error> {
+        if passed > self.passed { Err(Error::other(Endless { offset })) } else { Ok(()) }
+    }
+}
 
 /// Gives every line between two offsets, blank ones too, until `each` breaks.
 ///
@@ -80,22 +129,27 @@ fn forwards_within(
     to: u64,
     mut each: impl FnMut(Line<'_>) -> ControlFlow<()>,
 ) -> Result<(), Error> {
+    let holes = Some(file).filter(|file| file.is_sparse(limit.holes));
+    // More at once would be mostly holes, where somebody wants it to be.
+    let (chunk, most) = if holes.is_some() { (WITH_HOLES, WITH_HOLES) } else { (CHUNK, usize::MAX) };
     let mut buffer = Vec::new();
     let mut start = from;
     let mut read_to = from;
-    // The beginning of the line that is being read, where it is over the limit; the rest of it is not kept.
+    // The beginning of the line that is being read, where it is a cut one; the rest of it is not kept.
     let mut long: Option<Vec<u8>> = None;
+    // How much of its rest was read.
+    let mut passed = 0;
     while read_to < to {
         if long.is_some() {
             buffer.clear();
         } else if buffer.len() > limit.longest {
-            long = Some(buffer[..limit.beginning].to_vec());
-            buffer = Vec::new();
+            buffer.truncate(limit.beginning);
+            (long, passed) = (Some(std::mem::take(&mut buffer)), 0);
         }
         let known = buffer.len();
-        let room = (limit.longest + CHUNK).saturating_sub(known);
-        let more = usize::try_from(to - read_to).unwrap_or(usize::MAX).min(CHUNK.max(known)).min(room);
-        buffer.reserve_exact(more);
+        let room = (limit.longest + chunk).saturating_sub(known);
+        let more = usize::try_from(to - read_to).unwrap_or(usize::MAX).min(chunk.max(known).min(most)).min(room);
+        buffer.reserve(more);
         buffer.resize(known + more, 0);
         let got = file.read_at(&mut buffer[known..], read_to)?;
         buffer.truncate(known + got);
@@ -109,12 +163,8 @@ fn forwards_within(
             let next = before + newline as u64 + 1;
             let bytes = &buffer[done..end];
             let flow = match long.take() {
-                Some(bytes) => each(Line { bytes: &bytes, offset: start, next, ended: true, too_long: true }),
-                None if bytes.len() > limit.longest => {
-                    let bytes = &bytes[..limit.beginning];
-                    each(Line { bytes, offset: start, next, ended: true, too_long: true })
-                }
-                None => each(line(bytes, start, true)),
+                Some(bytes) => each(Line { bytes: &bytes, offset: start, next, ended: true, cut: true }),
+                None => each(limit.line(holes, bytes, start, true)),
             };
             if flow.is_break() {
                 return Ok(());
@@ -122,19 +172,29 @@ fn forwards_within(
             done = end + 1;
             start = next;
         }
-        if long.is_none() {
+        if long.is_some() {
+            passed += got as u64;
+            limit.check(passed, start)?;
+        } else {
             buffer.drain(..done);
+        }
+        let next = holes.map_or(read_to, |file| file.hole_end(read_to, to));
+        if next > read_to {
+            if long.is_none() {
+                buffer.truncate(limit.beginning);
+                (long, passed) = (Some(std::mem::take(&mut buffer)), 0);
+            }
+            read_to = next;
         }
     }
     if long.is_none() && buffer.len() > limit.longest {
         buffer.truncate(limit.beginning);
-        long = Some(buffer);
-        buffer = Vec::new();
+        long = Some(std::mem::take(&mut buffer));
     }
     if let Some(bytes) = long {
-        let _ = each(Line { bytes: &bytes, offset: start, next: to, ended: false, too_long: true });
+        let _ = each(Line { bytes: &bytes, offset: start, next: to, ended: false, cut: true });
     } else if !buffer.is_empty() {
-        let _ = each(line(&buffer, start, false));
+        let _ = each(limit.line(holes, &buffer, start, false));
     }
     Ok(())
 }
@@ -166,6 +226,8 @@ pub struct Backwards<'f> {
     block: usize,
     over: bool,
     limit: Limit,
+    /// The file is a sparse one.
+    sparse: bool,
 }
 
 impl<'f> Backwards<'f> {
@@ -187,6 +249,7 @@ impl<'f> Backwards<'f> {
             ended: false,
             block: FIRST_BLOCK,
             over: end <= floor,
+            sparse: file.is_sparse(limit.holes),
         }
     }
 
@@ -218,12 +281,13 @@ impl<'f> Backwards<'f> {
                         return Ok(Some(self.line(bytes, offset, ended)));
                     }
                 }
-                None if self.start > self.floor && self.end <= self.limit.longest => self.read_block()?,
+                None if self.start > self.floor && self.end <= self.longest_block() && !self.is_behind_hole() => {
+                    self.read_block()?;
+                }
                 None if self.start > self.floor => {
-                    let (offset, next, ended) = self.skip_long_line()?;
-                    let long = Line { bytes: &self.buffer, offset, next, ended, too_long: true };
-                    if wanted(long) {
-                        return Ok(Some(Line { bytes: &self.buffer, ..long }));
+                    let (offset, length, ended) = self.skip_long_line()?;
+                    if wanted(self.long_line(offset, length, ended)) {
+                        return Ok(Some(self.long_line(offset, length, ended)));
                     }
                 }
                 None => {
@@ -238,23 +302,49 @@ impl<'f> Backwards<'f> {
 
     /// A line that stands in the buffer.
     fn line(&self, bytes: Range<usize>, offset: u64, ended: bool) -> Line<'_> {
-        let bytes = &self.buffer[bytes];
-        if bytes.len() <= self.limit.longest {
-            return line(bytes, offset, ended);
-        }
-        let next = offset + bytes.len() as u64 + u64::from(ended);
-        Line { bytes: &bytes[..self.limit.beginning], offset, next, ended, too_long: true }
+        self.limit.line(self.sparse.then_some(self.file), &self.buffer[bytes], offset, ended)
     }
 
-    /// Goes back to the beginning of a line over the limit, which is all that is kept of it. Gives its offset, that of
-    /// the next line, and whether a newline follows.
+    /// Whether a hole ends where the buffer begins.
+    fn is_behind_hole(&self) -> bool {
+        self.sparse && self.hole_start(self.start) < self.start
+    }
+
+    fn hole_start(&self, end: u64) -> u64 {
+        // Nearly always none is there, and that is one step.
+        if end == self.floor || self.file.hole_end(end - 1, end) != end {
+            end
+        } else {
+            self.file.hole_start(self.floor, end)
+        }
+    }
+
+    /// A line that the buffer holds whole, or the beginning of.
+    fn long_line(&self, offset: u64, length: u64, ended: bool) -> Line<'_> {
+        if self.buffer.len() as u64 == length {
+            return line(&self.buffer, offset, ended);
+        }
+        Line { bytes: &self.buffer, offset, next: offset + length + u64::from(ended), ended, cut: true }
+    }
+
+    /// The longest line that is read by going back with all of it in the buffer.
+    fn longest_block(&self) -> usize {
+        if self.sparse { WITH_HOLES } else { self.limit.longest }
+    }
+
+    /// Goes back to the beginning of a long line. The buffer is all of it, or its beginning where it is a cut one. Gives its
+    /// offset, its length, and whether a newline follows.
     fn skip_long_line(&mut self) -> Result<(u64, u64, bool), Error> {
-        let next = self.start + self.end as u64 + u64::from(self.ended);
+        let end = self.start + self.end as u64;
         let ended = std::mem::replace(&mut self.ended, true);
         let mut offset = self.start;
-        let mut block = vec![0; LARGEST_BLOCK];
+        let mut block = vec![0; if self.sparse { WITH_HOLES } else { LARGEST_BLOCK }];
+        let mut passed = 0;
         while offset > self.floor {
-            let size = usize::try_from(offset - self.floor).unwrap_or(usize::MAX).min(LARGEST_BLOCK);
+            if self.sparse {
+                offset = self.hole_start(offset);
+            }
+            let size = usize::try_from(offset - self.floor).unwrap_or(usize::MAX).min(block.len());
             let from = offset - size as u64;
             self.file.read_exact_at(&mut block[..size], from)?;
             match memchr::memrchr(b'\n', &block[..size]) {
@@ -264,14 +354,19 @@ impl<'f> Backwards<'f> {
                 }
                 None => offset = from,
             }
+            passed += size as u64;
+            self.limit.check(passed, offset)?;
         }
-        self.buffer = vec![0; self.limit.beginning];
+        let length = end - offset;
+        let is_cut = length > self.limit.longest as u64 || self.file.has_hole(offset, end);
+        let kept = usize::try_from(length).unwrap_or(usize::MAX);
+        self.buffer = vec![0; if is_cut { kept.min(self.limit.beginning) } else { kept }];
         self.file.read_exact_at(&mut self.buffer, offset)?;
         (self.end, self.searched) = (0, 0);
         // The newline before it ends the line before it.
         self.over = offset == self.floor;
         self.start = offset.saturating_sub(1).max(self.floor);
-        Ok((offset, next, ended))
+        Ok((offset, length, ended))
     }
 
     fn read_block(&mut self) -> Result<(), Error> {
@@ -279,7 +374,7 @@ impl<'f> Backwards<'f> {
         // A line longer than a block must not be copied once for each of them.
         let room = self.limit.longest + LARGEST_BLOCK - self.end;
         let size = self.block.max(self.end).min(room).min(left);
-        self.block = (self.block * 2).min(LARGEST_BLOCK);
+        self.block = if self.sparse { FIRST_BLOCK } else { (self.block * 2).min(LARGEST_BLOCK) };
         let mut buffer = vec![0; size];
         self.file.read_exact_at(&mut buffer, self.start - size as u64)?;
         buffer.extend_from_slice(&self.buffer[..self.end]);
@@ -295,7 +390,7 @@ impl<'f> Backwards<'f> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::io::Write;
+    use std::{io::Write, os::unix::fs::FileExt};
 
     type Seen = Vec<(Vec<u8>, u64, u64, bool, bool)>;
 
@@ -314,7 +409,7 @@ mod tests {
 
     fn both_of(limit: Limit, file: &Bytes, floor: u64) -> (Seen, Seen) {
         let end = file.length().expect("a length");
-        let seen = |line: Line<'_>| (line.bytes.to_vec(), line.offset, line.next, line.ended, line.too_long);
+        let seen = |line: Line<'_>| (line.bytes.to_vec(), line.offset, line.next, line.ended, line.cut);
         let mut there = Vec::new();
         forwards_within(limit, file, floor, end, |line| {
             there.push(seen(line));
@@ -340,8 +435,61 @@ mod tests {
         assert_eq!((there[1].0.len(), &there[3].0[..], there[4].3), (long.len(), &b"b"[..], false));
     }
 
+    #[test]
+    fn a_line_without_end_is_given_up_in_both_directions() {
+        let limit = Limit { longest: 8, beginning: 3, passed: 3 << 20, holes: LIMIT.holes };
+        let text = |line: usize| [&b"a\n"[..], &vec![b'x'; line], b"\nb\n"].concat();
+        assert_eq!(both_within(limit, &text(2 << 20), 0).0.len(), 3);
+        let bytes = Bytes::Memory(text(5 << 20).into());
+        let mut seen = 0;
+        let forwards = forwards_within(limit, &bytes, 0, bytes.length().expect("a length"), |_| {
+            seen += 1;
+            ControlFlow::Continue(())
+        });
+        let mut lines = Backwards::within(limit, &bytes, 0, bytes.length().expect("a length"));
+        assert_eq!(lines.before().expect("it is read").map(|line| line.bytes.to_vec()), Some(b"b".to_vec()));
+        for error in [forwards.expect_err("it is given up"), lines.before().expect_err("it is given up")] {
+            let text = error.to_string();
+            assert!(text.starts_with("the line around byte ") && text.ends_with("take it out of the file"), "{text}");
+        }
+        assert_eq!(seen, 1);
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
+
+        /// Parts of a file: a number of bytes, whether they are a hole, and whether a newline follows.
+        #[test]
+        fn lines_with_holes_are_given_by_their_beginnings_in_both_directions(
+            parts in proptest::collection::vec((1_u64..300_000, any::<bool>(), any::<bool>()), 1..12),
+            longest in prop_oneof![Just(100_000_usize), Just(1_100_000)],
+        ) {
+            let file = tempfile::tempfile().expect("a file");
+            let mut at = 0;
+            for (length, hole, newline) in parts {
+                if !hole {
+                    file.write_all_at(&vec![b'x'; length as usize], at).expect("it is written");
+                }
+                at += length;
+                if newline {
+                    file.write_all_at(b"\n", at).expect("it is written");
+                    at += 1;
+                }
+            }
+            file.set_len(at).expect("a hole");
+            // A hole in the last block of the file is none for the count of blocks.
+            file.set_len(at + (1 << 20)).expect("a hole");
+            let limit = Limit { longest, holes: 0, ..LIMIT };
+            let (there, back) = both_of(limit, &file.into(), 0);
+            prop_assert_eq!(there.len(), back.len());
+            for (there, back) in there.iter().zip(&back) {
+                prop_assert_eq!((there.1, there.2, there.3, there.4), (back.1, back.2, back.3, back.4));
+                let least = there.0.len().min(back.0.len());
+                // Going forwards, the beginning of a cut line may end at its first hole.
+                prop_assert!(there.4 || there.0.len() == back.0.len());
+                prop_assert_eq!(&there.0[..least], &back.0[..least]);
+            }
+        }
 
         #[test]
         fn backwards_is_forwards_reversed(bytes in proptest::collection::vec(prop_oneof![Just(b'\n'), Just(b'a'), Just(b'\r')], 0..40), floor in 0_usize..4) {
@@ -356,7 +504,7 @@ mod tests {
             longest in prop_oneof![Just(4_usize), Just(65_536), Just(1_100_000)],
             newline in any::<bool>(),
         ) {
-            let limit = Limit { longest, beginning: 3 };
+            let limit = Limit { longest, beginning: 3, ..LIMIT };
             let mut bytes: Vec<u8> = Vec::new();
             for length in &lengths {
                 bytes.extend(std::iter::repeat_n(b'x', *length));

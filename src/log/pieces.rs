@@ -57,8 +57,8 @@ pub fn of<'a>(line: &Line<'a>, form: Form) -> Vec<Piece<'a>> {
 /// The head of a line that is one entry, as nearly every line is. The parts of any other line.
 pub fn whole<'a>(line: &Line<'a>, form: Form) -> Result<Head<'a>, Vec<Piece<'a>>> {
     let bytes = line.bytes;
-    if line.too_long {
-        return Err(vec![broken(bytes, 0..bytes.len(), "longer than a line may be")]);
+    if line.cut {
+        return Err(vec![broken(bytes, 0..bytes.len(), "longer than a line may be, or a hole of the file is in it")]);
     }
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text,
@@ -489,8 +489,7 @@ mod tests {
 
     /// Whole entries as `=id`, placeholders as `~id<parent`, other broken pieces as `~`.
     fn shape(text: &str) -> String {
-        let line =
-            Line { bytes: text.as_bytes(), offset: 100, next: 101 + text.len() as u64, ended: true, too_long: false };
+        let line = Line { bytes: text.as_bytes(), offset: 100, next: 101 + text.len() as u64, ended: true, cut: false };
         let piece = |piece: &Piece| match (piece, piece.entry(&line)) {
             (Piece::Entry(..), Some(entry)) => format!("={}", entry.id),
             (Piece::Broken(..), Some(entry)) => {

@@ -134,14 +134,14 @@ impl Source {
         if line.ended {
             return Ok((length, Tail::Whole));
         }
-        if line.is_blank() && !line.too_long {
+        if line.is_blank() && !line.cut {
             return Ok((length, Tail::NoNewline));
         }
         Ok(match pieces::of(&line, Form::Today).as_slice() {
             [.., Piece::Entry(..)] => (length, Tail::NoNewline),
             // A whole entry before the piece on the same line is read.
             [.., Piece::Entry(whole, _), Piece::Broken(..)] => (line.offset + whole.end as u64, Tail::Torn),
-            _ if line.too_long => (line.offset, Tail::TooLong),
+            _ if line.is_over_limit() => (line.offset, Tail::TooLong),
             _ => (line.offset, Tail::Torn),
         })
     }
@@ -208,7 +208,7 @@ impl Source {
                         entries.push(Placed { entry, spot, gap });
                     }
                 }
-            } else if line.too_long {
+            } else if line.is_over_limit() {
                 too_long = Some(line.offset);
             }
             ControlFlow::Continue(())
@@ -230,7 +230,7 @@ impl Source {
     fn gap_before(&self, offset: u64) -> Gap {
         let mut lines = self.backwards(offset);
         while let Ok(Some(line)) = lines.before() {
-            if line.is_blank() && !line.too_long && self.is_blank(line.offset..offset) {
+            if line.is_blank() && !line.cut && self.is_blank(line.offset..offset) {
                 continue;
             }
             let pieces = pieces::of(&line, Form::Today);

@@ -189,7 +189,7 @@ fn entry_of(line: &Line<'_>, wanted: &EntryId) -> Option<Arc<Entry>> {
     let finder = memchr::memmem::Finder::new(wanted.as_str());
     let (beginning, end) = (&line.bytes[..length], &line.bytes[line.bytes.len() - length..]);
     finder.find(beginning).or_else(|| finder.find(end))?;
-    pieces::entry(line.bytes).ok().filter(|entry| !line.too_long && entry.id == *wanted)
+    pieces::entry(line.bytes).ok().filter(|entry| !line.cut && entry.id == *wanted)
 }
 
 /// The last part of a path.

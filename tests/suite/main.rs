@@ -89,6 +89,7 @@ mod schema;
 mod security;
 mod sessions;
 mod settings;
+mod sparse;
 mod stdout;
 mod storage;
 mod stray_results;

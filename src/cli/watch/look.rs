@@ -7,7 +7,12 @@ use super::row::{Cost, Fullness, Measured, Picture, Row, sort};
 use crate::{
     conversation::entry::VERSION,
     daemon::{Places, listing::Catalog},
-    log::{header, history::History, lock, source::Source},
+    log::{
+        header,
+        history::History,
+        lock,
+        source::{Source, Tail},
+    },
     models::{learned::Learned, windows::Windows},
     protocol::types::{ListParams, UsageSource},
     session::state::{SessionData, State},
@@ -164,7 +169,10 @@ fn context(file: &Path, layers: &Layers, learned: &Learned) -> Result<(Fullness,
         let spent = history.spending().clone();
         (history, spent, true)
     } else {
-        let (end, _) = source.end(length).map_err(|error| text(&error))?;
+        let (end, tail) = source.end(length).map_err(|error| text(&error))?;
+        if tail == Tail::TooLong {
+            return Err(text(&source.too_long(end)));
+        }
         let near = source.path_within(end, MOST).map_err(|error| text(&error))?;
         (History::of_file(source.into(), near.path, None), near.spent, near.whole)
     };

@@ -102,18 +102,18 @@ impl Source {
     pub fn costs_of_end(&self, most: u64) -> Result<Spending, StoreError> {
         let end = self.length().map_err(self.failed())?;
         let mut spent = Spent::default();
-        let mut lines = self.backwards(end);
+        let near = self.not_before(end.saturating_sub(most));
+        let mut lines = near.backwards(end);
         if end <= self.floor() {
             spent.begins();
         }
         while !spent.is_whole() {
             let Some(line) = lines.before().map_err(self.failed())? else {
-                spent.begins();
+                if near.floor() == self.floor() {
+                    spent.begins();
+                }
                 break;
             };
-            if end - line.offset > most {
-                break;
-            }
             if let Ok(head) = pieces::whole(&line, Form::Today) {
                 spent.pass(&head, &line);
             }
