@@ -32,6 +32,9 @@ pub enum StoreError {
     /// A line exceeds the limit.
     #[error("{}: the line at byte {offset} is longer than {} bytes and has no end; cut the file there, or load it with readOnly: true, which reads what stands before it", .path.display(), lines::LONGEST)]
     LineTooLong { path: PathBuf, offset: u64 },
+    /// The reader does not want the result any more.
+    #[error("cancelled")]
+    Stopped,
     /// The session cannot be written any more.
     #[error("{} is read-only from here on: {why}", .path.display())]
     ReadOnly { path: PathBuf, why: String },

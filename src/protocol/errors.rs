@@ -315,6 +315,7 @@ impl From<StoreError> for Failure {
             StoreError::Locked { pid } => Self::Locked { pid, what },
             StoreError::Missing(_) => Self::NotFound { kind: "session", what },
             StoreError::Foreign { .. } => Self::params("path", what),
+            StoreError::Stopped => Self::Cancelled,
             StoreError::Io { path, .. }
             | StoreError::Planted { path, .. }
             | StoreError::ReadOnly { path, .. }

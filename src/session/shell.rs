@@ -45,7 +45,10 @@ use crate::{
 use std::{
     collections::HashMap,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, atomic::Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Instant,
 };
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
@@ -438,14 +441,23 @@ impl Shell {
     fn read(&mut self, request: TicketNumber, read: Read) {
         let (waiting, access) = (self.requests.remove(&request), self.shared.access.clone());
         let messages = self.messages.clone();
-        let recorded = self.recording.is_some() && matches!(read, Read::Outside(_));
+        let (recorded, outside) = (self.recording.is_some(), matches!(read, Read::Outside(_)));
+        let stopped = Arc::new(AtomicBool::new(false));
+        if let Some(Waiting::Reply(reply)) = &waiting {
+            let stopped = stopped.clone();
+            reply.on_cancel(move || stopped.store(true, Ordering::Relaxed));
+        }
         tokio::task::spawn_blocking(move || {
+            let blocking = Blocking::is_allowed_here().until(stopped);
             // Dropping the reply in a panic answers, too.
             let answer = catch_unwind(AssertUnwindSafe(|| match read {
-                Read::Session(read) => read(&Blocking::is_allowed_here()),
-                Read::Outside(read) => read(&access, &Blocking::is_allowed_here()),
+                Read::Session(read) => read(&blocking),
+                Read::Outside(read) => read(&access, &blocking),
             }));
-            let given = answer.as_ref().ok().filter(|_| recorded).map(|answer| Given::of(answer, LARGEST_ANSWER));
+            // A replay reads the session to the end.
+            let given =
+                |answer: &&Answer| recorded && (outside || matches!(answer, Answer::Failed(Failure::Cancelled)));
+            let given = answer.as_ref().ok().filter(given).map(|answer| Given::of(answer, LARGEST_ANSWER));
             if let (Ok(answer), Some(Waiting::Reply(reply))) = (answer, waiting) {
                 answer.send(reply);
             }

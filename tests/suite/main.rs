@@ -86,6 +86,7 @@ mod resending;
 mod reserving;
 mod resting;
 mod schema;
+mod searching;
 mod security;
 mod sessions;
 mod settings;

@@ -211,6 +211,7 @@ impl Library {
     /// # Errors
     /// When the file cannot be read.
     pub fn body(&self, place: Place, blocking: &Blocking) -> Result<Arc<Entry>, StoreError> {
+        blocking.go_on()?;
         match &self.bodies {
             Bodies::File(source) => Stand::of(&self.index, place).read(source.open(blocking)),
             Bodies::Memory(entries) => Ok(entries[self.index.spot(place).offset as usize].clone()),
@@ -275,13 +276,16 @@ impl Wanted {
         Self { entries: entries.collect(), source }
     }
 
-    /// Reads them one by one.
+    /// Reads them one by one, until it is stopped.
     pub fn read(self, blocking: &Blocking) -> impl Iterator<Item = Result<Arc<Entry>, StoreError>> {
         let Self { source, entries } = self;
-        entries.into_iter().map(move |entry| match (entry, &source) {
-            (Where::Here(entry), _) => Ok(entry),
-            (Where::There(stand), Some(source)) => stand.read(source.open(blocking)),
-            (Where::There(_), None) => unreachable!("only entries in a file are not here"),
+        entries.into_iter().map(move |entry| {
+            blocking.go_on()?;
+            match (entry, &source) {
+                (Where::Here(entry), _) => Ok(entry),
+                (Where::There(stand), Some(source)) => stand.read(source.open(blocking)),
+                (Where::There(_), None) => unreachable!("only entries in a file are not here"),
+            }
         })
     }
 }

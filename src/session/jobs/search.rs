@@ -13,33 +13,43 @@ use crate::{
     protocol::types::{SearchAnswer, SearchMatch, SearchParams},
     text,
 };
-use regex::{Regex, bytes};
+use memchr::memmem::Finder;
+use regex::bytes;
+use std::ops::Range;
 
 /// Matches without a `limit`.
 const LIMIT: usize = 50;
 
-/// Characters of a snippet before and behind a hit.
+/// Characters of a snippet before and after a hit.
 const AROUND: usize = 60;
+
+/// Characters of a query that are looked for in the line of an entry, before the entry is parsed. An expression of more is
+/// slow: its work grows with the length of the query times that of the line.
+const IN_LINE: usize = 32;
 
 /// A search for a text.
 pub struct Search {
-    /// The query as it may stand in a line of JSON.
+    /// The beginning of the query as it may stand in a line of JSON.
     in_line: bytes::Regex,
-    /// The query as it stands in a text.
-    in_text: Regex,
+    /// The query, folded.
+    in_text: Finder<'static>,
+    /// Number of characters of the query.
+    chars: usize,
     limit: usize,
 }
 
 impl Search {
-    /// The search of a request. `None` for a text that is too long.
+    /// The search of a request.
     #[must_use]
-    pub fn new(params: &SearchParams) -> Option<Self> {
-        let in_line: String = params.query.chars().map(as_json).collect();
-        Some(Self {
-            in_line: bytes::RegexBuilder::new(&in_line).case_insensitive(true).build().ok()?,
-            in_text: regex::RegexBuilder::new(&regex::escape(&params.query)).case_insensitive(true).build().ok()?,
+    pub fn new(params: &SearchParams) -> Self {
+        let in_line: String = params.query.chars().take(IN_LINE).map(as_json).collect();
+        let in_line = bytes::RegexBuilder::new(&in_line).case_insensitive(true).build();
+        Self {
+            in_line: in_line.expect("the expression of a few characters is valid and small"),
+            in_text: Finder::new(&folded(&params.query)).into_owned(),
+            chars: params.query.chars().count(),
             limit: params.limit.unwrap_or(LIMIT).max(1),
-        })
+        }
     }
 
     /// Searches a file from its end.
@@ -52,8 +62,9 @@ impl Search {
         let mut lines = source.backwards(end);
         let failed = |error| StoreError::io(source.path(), "cannot be read")(error);
         while matches.len() < self.limit {
-            let hit = |line: Line<'_>| self.in_line.is_match(line.bytes);
+            let hit = |line: Line<'_>| blocking.is_stopped() || self.in_line.is_match(line.bytes);
             let Some(line) = lines.before_where(hit).map_err(failed)? else { break };
+            blocking.go_on()?;
             let pieces = pieces::of(&line, Form::Today);
             let entries = pieces.iter().rev().filter_map(|piece| piece.entry(&line));
             matches.extend(entries.filter_map(|entry| self.entry(&entry)).take(self.limit - matches.len()));
@@ -79,18 +90,50 @@ impl Search {
     /// A hit in what a person would read, not in an id or a key.
     fn entry(&self, entry: &Entry) -> Option<SearchMatch> {
         let text = entry.readable_text();
-        let hit = self.in_text.find(&text)?;
-        let before = text::tail(&text[..hit.start()], AROUND);
-        let behind = text::head(&text[hit.end()..], AROUND);
+        let hit = self.find(&text)?;
+        let before = text::tail(&text[..hit.start], AROUND);
+        let behind = text::head(&text[hit.end..], AROUND);
         let cut = |gone: bool| if gone { "…" } else { "" };
         let snippet = format!(
             "{}{before}{}{behind}{}",
-            cut(before.len() < hit.start()),
-            hit.as_str(),
-            cut(behind.len() < text.len() - hit.end())
+            cut(before.len() < hit.start),
+            &text[hit.clone()],
+            cut(behind.len() < text.len() - hit.end)
         );
-        let snippet = text::one_line(&snippet, 4 * AROUND + hit.as_str().chars().count());
+        let snippet = text::one_line(&snippet, 4 * AROUND + self.chars);
         Some(SearchMatch { entry_id: entry.id.clone(), snippet })
+    }
+
+    /// The first place of the query in a text, in bytes. Linear in the text.
+    fn find(&self, text: &str) -> Option<Range<usize>> {
+        let folded = folded(text);
+        let hit = self.in_text.find(folded.as_bytes())?;
+        let mut offsets = text.char_indices().map(|(offset, _)| offset).chain([text.len()]);
+        let start = offsets.nth(folded[..hit].chars().count())?;
+        let end = self.chars.checked_sub(1).map_or(Some(start), |rest| offsets.nth(rest))?;
+        Some(start..end)
+    }
+}
+
+/// A text without upper and lower case, character by character.
+fn folded(text: &str) -> String {
+    text.chars().map(fold).collect()
+}
+
+/// The lower case of the upper case of a character. A case of several characters counts as none, so a folded text has as
+/// many characters as the text.
+fn fold(character: char) -> char {
+    fn single(mut cases: impl Iterator<Item = char>, otherwise: char) -> char {
+        cases.next().filter(|_| cases.next().is_none()).unwrap_or(otherwise)
+    }
+    match character {
+        // Its upper case is the one of another letter.
+        'ı' => character,
+        _ if character.is_ascii() => character.to_ascii_lowercase(),
+        _ => {
+            let upper = single(character.to_uppercase(), character);
+            single(upper.to_lowercase(), upper)
+        }
     }
 }
 
@@ -125,7 +168,7 @@ mod tests {
     fn a_query_is_found_however_it_is_written_in_json() {
         let search = |query: &str| {
             let params = SearchParams { session_id: "s".into(), query: query.to_owned(), limit: None };
-            Search::new(&params).expect("a query")
+            Search::new(&params)
         };
         let line = |text: &str| {
             json!({"type": "message", "id": "x", "message": {"role": "user", "content": text}}).to_string()
@@ -148,5 +191,25 @@ mod tests {
         }
         let entry = Entry::parse(line("nothing").into()).expect("an entry");
         assert!(search("user").entry(&entry).is_none(), "a role is not what somebody said");
+    }
+    #[test]
+    fn a_hit_is_a_range_of_the_text_whatever_the_cases_of_its_characters_are() {
+        let find = |query: &str, text: &str| {
+            let params = SearchParams { session_id: "s".into(), query: query.to_owned(), limit: None };
+            Search::new(&params).find(text).map(|hit| text[hit].to_owned())
+        };
+        // Cases of other lengths in bytes stand before the hit and in it.
+        for (query, text, hit) in [
+            ("aſ", "ẞẞ K AS", "AS"),
+            ("ß k", "Ⱥẞ \u{212a}elvin", "ẞ \u{212a}"),
+            ("ΟΔΟΣ", "İ οδος", "οδος"),
+            ("ⱥb", "ﬁⱤ ȺB", "ȺB"),
+            ("a", "A", "A"),
+        ] {
+            assert_eq!(find(query, text).as_deref(), Some(hit), "{query} in {text}");
+        }
+        for (query, text) in [("i", "ı"), ("ss", "ß"), ("ab", "a\nb"), ("abc", "ab")] {
+            assert_eq!(find(query, text), None, "{query} in {text}");
+        }
     }
 }

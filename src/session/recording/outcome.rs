@@ -66,6 +66,8 @@ pub enum Failing {
     Changed { path: PathBuf, what: String },
     /// `StoreError::LineTooLong`
     LineTooLong { path: PathBuf, offset: u64 },
+    /// `StoreError::Stopped`
+    Stopped,
     /// `StoreError::ReadOnly`
     ReadOnly { path: PathBuf, why: String },
 }
@@ -120,6 +122,7 @@ impl From<&StoreError> for Failing {
             StoreError::Planted { path, what } => Self::Planted { path: path.clone(), what: what.clone() },
             StoreError::Changed { path, what } => Self::Changed { path: path.clone(), what: what.clone() },
             StoreError::LineTooLong { path, offset } => Self::LineTooLong { path: path.clone(), offset: *offset },
+            StoreError::Stopped => Self::Stopped,
             StoreError::ReadOnly { path, why } => Self::ReadOnly { path: path.clone(), why: why.clone() },
         }
     }
@@ -138,6 +141,7 @@ impl From<Failing> for StoreError {
             Failing::Planted { path, what } => Self::Planted { path, what },
             Failing::Changed { path, what } => Self::Changed { path, what },
             Failing::LineTooLong { path, offset } => Self::LineTooLong { path, offset },
+            Failing::Stopped => Self::Stopped,
             Failing::ReadOnly { path, why } => Self::ReadOnly { path, why },
         }
     }

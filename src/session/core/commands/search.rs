@@ -17,9 +17,7 @@ impl SessionMethod for SessionSearch {
                 "the text to find is empty; send at least one character that is not a blank",
             ));
         }
-        let Some(search) = Search::new(&params) else {
-            return ticket.fail(&Failure::params("query", "the text to find is too long; search for a part of it"));
-        };
+        let search = Search::new(&params);
         let end = core.log_facts().end;
         match core.state.history().source().cloned() {
             Some(source) => {
