@@ -179,3 +179,27 @@ macro_rules! methods {
 }
 
 with_methods!(methods);
+
+/// The request that returns the whole of an event.
+#[must_use]
+pub fn whole_of_event(event: &events::Event) -> Option<&'static str> {
+    match event {
+        events::Event::SettingsChanged { .. } => Some(SettingsGet::NAME),
+        events::Event::UsageUpdated { .. } => Some(SessionUsage::NAME),
+        events::Event::StatusChanged { .. } => Some(SessionStatus::NAME),
+        events::Event::TreeChanged { .. } => Some(SessionTree::NAME),
+        events::Event::EntryAppended { .. } | events::Event::CompactionEnd { .. } => Some(SessionEntry::NAME),
+        _ => None,
+    }
+}
+
+/// The request that returns the whole of a notification about no session.
+#[must_use]
+pub fn whole_of(notification: &str) -> Option<&'static str> {
+    use notifications::Notification as _;
+    match notification {
+        notifications::SettingsChanged::NAME => Some(SettingsGet::NAME),
+        notifications::SessionsChanged::NAME => Some(SessionList::NAME),
+        _ => None,
+    }
+}

@@ -11,6 +11,7 @@ use crate::{
         },
     },
     wire::{
+        fit::SOFT_FRAME,
         rpc::{self, MOST_IN_BATCH, MOST_IN_FLIGHT, Reply},
         transport::LARGEST_FRAME,
     },
@@ -24,9 +25,6 @@ use std::{
     sync::{Arc, Mutex, OnceLock},
     time::Duration,
 };
-
-/// Events and notifications stay under this size, in bytes.
-const SOFT_FRAME: usize = 60 * 1024;
 
 /// Interval at which the daemon checks whether the client's process lives.
 const PARENT_CHECK: Duration = Duration::from_millis(250);

@@ -10,6 +10,9 @@ use std::{fs, io, path::Path};
 /// As much of a file is looked at for its header as pi looks at, in bytes.
 const LONGEST: usize = 1 << 20;
 
+/// The longest id of a session, in bytes. Every event carries it. Those of all programs that were seen have 36.
+const LONGEST_ID: usize = 1_024;
+
 /// How much is read at first, in bytes.
 const FIRST_BLOCK: usize = 4 << 10;
 
@@ -109,8 +112,13 @@ pub fn find(path: &Path, beginning: &[u8]) -> Result<Found, StoreError> {
             Some("session") => {
                 let header: Header = serde_json::from_value(value)
                     .map_err(|error| foreign(&format!("its header is not one of a session ({error})")))?;
-                if header.id.as_str().is_empty() {
-                    return Err(foreign("its header has an empty id"));
+                match header.id.as_str().len() {
+                    0 => return Err(foreign("its header has an empty id")),
+                    1..=LONGEST_ID => {}
+                    length => {
+                        let what = format!("the id in its header has {length} bytes; {LONGEST_ID} are the most");
+                        return Err(foreign(&what));
+                    }
                 }
                 let title = title.filter(|title| !title.is_empty()).or_else(|| header.title.clone());
                 return Ok(Found { header, title, end: at as u64, lines });

@@ -90,6 +90,7 @@ mod searching;
 mod security;
 mod sessions;
 mod settings;
+mod shortened;
 mod sparse;
 mod stdout;
 mod storage;

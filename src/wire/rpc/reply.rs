@@ -7,7 +7,11 @@ use crate::{
         notices::NoticeCode,
         notifications::{Notice, NoticeParams, Notification as _},
     },
-    wire::{outbox::Outbox, transport::Piece},
+    wire::{
+        fit,
+        outbox::Outbox,
+        transport::{Piece, escaped_len},
+    },
 };
 use serde::Serialize;
 use serde_json::{Value, json, value::RawValue};
@@ -22,6 +26,13 @@ use std::{
 /// The most notifications that wait for their turn. More are dropped, because a notification has no answer with which
 /// the client could be asked to retry. As many as commands may wait for one session.
 pub(super) const MOST_NOTIFICATIONS: usize = 1_024;
+
+/// The size that no error reaches, in bytes. The frame around it is small but for the client's id.
+const LARGEST_ERROR: usize = fit::SOFT_FRAME - 1_024;
+
+/// The most keys that an answer names as ignored, and the most bytes of each.
+const MOST_IGNORED: usize = 64;
+const LONGEST_IGNORED: usize = 256;
 
 /// Answers one request. Where it is dropped without an answer, the request is answered with `internal`.
 pub struct Reply {
@@ -137,12 +148,15 @@ struct Answer<'a, R> {
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<R>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<jsonrpsee::types::ErrorObjectOwned>,
+    error: Option<Value>,
 }
 
-/// An answer that is an error.
+/// An answer that is an error, with shorter texts where it is too large.
 fn failed(id: &RawValue, failure: &Failure) -> String {
-    let answer = Answer::<()> { jsonrpc: "2.0", id, result: None, error: Some(failure.object()) };
+    let mut error = json!(failure.object());
+    // The id is the client's, and whole.
+    fit::shorten(&mut error, |error| escaped_len(&error.to_string()) < LARGEST_ERROR);
+    let answer = Answer::<()> { jsonrpc: "2.0", id, result: None, error: Some(error) };
     serde_json::to_string(&answer).expect("our own types are always JSON")
 }
 
@@ -285,8 +299,10 @@ impl Reply {
         }
     }
 
-    /// Names keys of the params that the method does not know in the answer.
+    /// Names keys of the params that the method does not know in the answer: the first ones, and the beginning of a long one.
     pub(super) fn ignored(&mut self, method: &'static str, keys: Vec<String>) {
+        let keys =
+            keys.into_iter().take(MOST_IGNORED).map(|key| fit::shortened(key, LONGEST_IGNORED)).collect::<Vec<_>>();
         self.ignored = (!keys.is_empty()).then(|| Box::new(Ignored { method, keys }));
     }
 
