@@ -444,6 +444,7 @@ impl Daemon {
                 opened
             }
         };
+        self.access.windows.refresh();
         let opened = opened.knowing(self.access.windows.learned(), tokens::ready(), Capabilities::of(&self.access));
         let answer = answer(&opened);
         Ok((opened, answer))

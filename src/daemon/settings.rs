@@ -306,8 +306,11 @@ pub(super) fn tell_of_windows(windows: &Windows, outbox: Arc<Outbox>) {
     });
 }
 
+/// The file of learned windows is looked at before the request is passed on, so that a session answers with it. It is read
+/// only where another daemon changed it.
 impl DaemonMethod for ModelsList {
     fn handle(daemon: &Arc<Daemon>, params: ModelsListParams, reply: Reply) {
+        daemon.access.windows.refresh();
         match params.session_id {
             Some(id) => daemon.send(&id, Mail::Command(settings::models(), reply)),
             None => reply.ok(&ModelsListAnswer {

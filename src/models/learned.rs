@@ -260,6 +260,12 @@ impl Learned {
         *self = Self { session: self.session.take(), seen, ..shared };
     }
 
+    /// The models of which the other one has no window.
+    pub(super) fn models_missing_in(&self, other: &Self) -> Vec<ModelRef> {
+        let missing = self.rows.iter().filter(|(name, _)| !other.rows.contains_key(*name));
+        missing.filter_map(|(_, rows)| Some(rows.first()?.model.clone())).collect()
+    }
+
     /// The windows of a file, with what this process knows beside it.
     #[must_use]
     pub(super) fn beside(self, process: &Self) -> Self {

@@ -1,7 +1,8 @@
 //! The file of learned windows: one for all daemons that keep their files in the same folder.
 //!
 //! A change is made in memory at once and in the file in the background. For the file it is made anew: the file is read
-//! again under a lock, so that daemons that learn at the same time lose nothing of each other.
+//! again under a lock, so that daemons that learn at the same time lose nothing of each other. A file that another daemon
+//! changed is read again when a session is opened and when models are listed.
 
 #![expect(clippy::disallowed_methods, reason = "keeps learned windows on disk")]
 
@@ -18,6 +19,7 @@ use std::{
     fmt,
     fs::{self, File, TryLockError},
     io,
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -46,9 +48,32 @@ struct Shared {
     version: AtomicU64,
     /// None: nothing is written.
     file: Option<PathBuf>,
-    /// One writes at a time.
-    writer: Mutex<()>,
+    /// One writes at a time. The identity of the file that was read or written last.
+    writer: Mutex<Option<Identity>>,
     faults: Mutex<Faults>,
+}
+
+/// The identity of a file with a content. A file that is replaced has another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Identity {
+    device: u64,
+    inode: u64,
+    bytes: u64,
+    /// Time of the last change, in seconds and nanoseconds.
+    changed: (i64, i64),
+}
+
+impl Identity {
+    /// The identity of a file. None: there is none.
+    fn of(file: &Path) -> Option<Self> {
+        let about = fs::metadata(file).ok()?;
+        Some(Self {
+            device: about.dev(),
+            inode: about.ino(),
+            bytes: about.len(),
+            changed: (about.mtime(), about.mtime_nsec()),
+        })
+    }
 }
 
 /// The faults of the file. Each is told once.
@@ -108,6 +133,20 @@ impl Known {
     fn unwritten(&self) -> Vec<Change> {
         self.waiting.iter().cloned().chain(self.grown.changes()).collect()
     }
+
+    /// Takes the windows of the file, with the changes that it does not have. Returns true if something is different then.
+    fn take(&mut self, file: Learned) -> bool {
+        let unwritten = self.unwritten();
+        let mut process = self.learned.clone();
+        for model in self.learned.models_missing_in(&file.clone().with(&unwritten)) {
+            // Another daemon forgot it. Sessions forget their own numbers about it, too.
+            process.apply(&Change::Forgotten(model));
+        }
+        let now = file.beside(&process).with(&unwritten);
+        let is_new = self.learned != now;
+        self.learned = now;
+        is_new
+    }
 }
 
 impl Windows {
@@ -121,12 +160,14 @@ impl Windows {
     #[must_use]
     pub fn read(data: &Path) -> Self {
         let file = data.join("learned-windows.json");
+        let read = Identity::of(&file);
         let (learned, fault) = match KeptFile::read(&file) {
             Ok(KeptFile { learned, fault, .. }) => (learned, fault),
             Err(error) => (Learned::default(), Some(error.to_string())),
         };
         let known = Mutex::new(Known { learned, ..Known::default() });
-        let windows = Self { shared: Arc::new(Shared { known, file: Some(file), ..Shared::default() }) };
+        let writer = Mutex::new(read);
+        let windows = Self { shared: Arc::new(Shared { known, file: Some(file), writer, ..Shared::default() }) };
         fault.into_iter().for_each(|fault| windows.report(fault));
         windows
     }
@@ -160,6 +201,27 @@ impl Windows {
 
     fn faults(&self) -> MutexGuard<'_, Faults> {
         self.shared.faults.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads the file again where another daemon changed it. A file that cannot be read changes nothing. Blocks.
+    pub fn refresh(&self) {
+        let Some(file) = &self.shared.file else { return };
+        // A write reads the file, too.
+        let Ok(mut read) = self.shared.writer.try_lock() else { return };
+        let identity = Identity::of(file);
+        if *read == identity {
+            return;
+        }
+        *read = identity;
+        match KeptFile::read(file) {
+            Err(error) => self.report(error.to_string()),
+            Ok(KeptFile { learned, damaged, fault }) => {
+                fault.into_iter().for_each(|fault| self.report(fault));
+                if damaged.is_none() && self.known().take(learned) {
+                    self.shared.version.fetch_add(1, Ordering::Release);
+                }
+            }
+        }
     }
 
     /// The windows now.
@@ -233,7 +295,7 @@ impl Windows {
     /// Makes the changes that wait in the file, and returns the windows that it had before.
     fn write(&self) -> io::Result<Learned> {
         let Some(file) = &self.shared.file else { return Ok(Learned::default()) };
-        let _one = self.shared.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut read = self.shared.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let (changes, grown, all) = {
             let known = self.known();
             (known.waiting.clone(), known.grown.clone(), known.unwritten())
@@ -244,7 +306,8 @@ impl Windows {
         if let Some(folder) = file.parent() {
             fs::create_dir_all(folder)?;
         }
-        let _locked = lock(file)?;
+        let beside = with_ending(file, "lock");
+        let _locked = lock(&beside).map_err(|error| named(&beside, error))?;
         let before = KeptFile::read(file)?;
         before.set_aside(file)?;
         before.fault.iter().cloned().for_each(|fault| self.report(fault));
@@ -256,15 +319,14 @@ impl Windows {
             }
             regular::replace(file, text.as_bytes())?;
         }
+        *read = Identity::of(file);
         let mut known = self.known();
         // Changes that came meanwhile are still to be written.
         let written = known.waiting.iter().zip(&changes).take_while(|(waiting, change)| waiting == change).count();
         known.waiting.drain(..written);
         known.grown.leave_out(&grown);
-        let now = learned.beside(&known.learned).with(&known.unwritten());
-        if known.learned != now {
+        if known.take(learned) {
             // Another daemon learned, too.
-            known.learned = now;
             self.shared.version.fetch_add(1, Ordering::Release);
         }
         Ok(before.learned)
@@ -321,13 +383,22 @@ fn with_ending(file: &Path, ending: &str) -> PathBuf {
     name.into()
 }
 
-/// Locks the file for other daemons. The operating system frees it when the process dies. The lock is a file of its own,
+/// An error of a lock that is there, with its name in the text. Without one the error is about the folder.
+fn named(path: &Path, error: io::Error) -> io::Error {
+    if fs::symlink_metadata(path).is_err() {
+        return error;
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    io::Error::new(error.kind(), format!("its lock {name} cannot be used: {error}"))
+}
+
+/// Locks the file for other daemons, by this one beside it. The operating system frees it when the process dies. The lock is a file of its own,
 /// because the file is replaced, and it stays: a new one would not keep out an owner of the old one.
-fn lock(file: &Path) -> io::Result<File> {
+fn lock(path: &Path) -> io::Result<File> {
     /// Time for a write by another daemon. It takes milliseconds; a daemon that is stopped holds the lock for longer.
     const TRIES: u32 = 200;
     const PAUSE: Duration = Duration::from_millis(10);
-    let lock = regular::open_or_make(&with_ending(file, "lock"))?;
+    let lock = regular::open_or_make(path)?;
     for _ in 0..TRIES {
         match lock.try_lock() {
             Ok(()) => return Ok(lock),
@@ -519,6 +590,46 @@ mod tests {
         learns(&windows, refusal("p/o", 4_096)).expect("it is written");
         assert_eq!(Windows::read(folder.path()).learned().all().count(), 2);
         assert!(Windows::read(folder.path()).fault().is_none());
+    }
+
+    #[test]
+    fn a_file_that_another_daemon_changed_is_read_again() {
+        let (folder, file) = data(br#"{"p/m": 4096}"#);
+        let [one, other] = [(); 2].map(|()| Windows::read(folder.path()));
+        let version = other.version();
+        other.refresh();
+        assert_eq!(other.version(), version, "nothing changed");
+        learns(&one, refusal("p/n", 8_192)).expect("it is written");
+        assert_eq!(window(&other, "p/n"), None);
+        other.refresh();
+        assert_eq!((window(&other, "p/m"), window(&other, "p/n")), (Some(4_096), Some(8_192)));
+        assert!(other.version() > version, "its sessions are to know");
+        let mut session = other.learned();
+        session.see(&model("p/m"), 2_048);
+        one.forget(&model("p/m")).expect("it is written");
+        other.refresh();
+        assert_eq!((window(&other, "p/m"), window(&other, "p/n")), (None, Some(8_192)));
+        session.update(other.learned());
+        assert_eq!(session.taught(&Settings::default(), &model("p/m")).seen, None, "forgotten in the session, too");
+        // A change that the file does not have stays, and a damaged file changes nothing.
+        other.change(refusal("p/o", 8_192));
+        learns(&one, refusal("p/q", 8_192)).expect("it is written");
+        other.refresh();
+        assert_eq!((window(&other, "p/o"), window(&other, "p/q")), (Some(8_192), Some(8_192)));
+        fs::write(&file, b"{").expect("a file");
+        other.refresh();
+        assert_eq!(window(&other, "p/q"), Some(8_192));
+        assert!(other.fault().is_some());
+    }
+
+    #[test]
+    fn a_lock_that_is_no_file_is_named() {
+        let (folder, file) = data(b"{}");
+        let lock = with_ending(&file, "lock");
+        fs::create_dir(&lock).expect("a folder");
+        let windows = Windows::read(folder.path());
+        let error = learns(&windows, refusal("p/m", 8_192)).expect_err("no lock").to_string();
+        assert!(error.contains("its lock learned-windows.json.lock cannot be used: "), "{error}");
     }
 
     #[test]

@@ -329,10 +329,7 @@ fn a_file_that_becomes_unusable_while_the_daemon_runs_is_told_of_once() {
 #[test]
 fn two_daemons_keep_what_both_learned() {
     let mut one = Daemon::start();
-    let mut command = Home::new().command();
-    command.env("ABRIDGED_DATA_DIR", one.home.path("data"));
-    let mut other = Daemon::of(Home::new(), command);
-    other.ok("initialize", json!({"protocolVersion": 1}));
+    let mut other = beside(&one);
     for (daemon, model) in [(&mut one, "some/first"), (&mut other, "some/second")] {
         let session = daemon.new_session(json!({"cwd": "/project", "model": model}));
         refuse(daemon, &session);
@@ -342,4 +339,48 @@ fn two_daemons_keep_what_both_learned() {
     assert_eq!(models, ["\"first\"", "\"second\""]);
     other.ok("models/forget", json!({"model": "some/first"}));
     assert_eq!(rows(&one.home, 1)[0]["model"]["id"], "second");
+}
+
+/// Another daemon with the data of this one.
+fn beside(daemon: &Daemon) -> Daemon {
+    let mut command = Home::new().command();
+    command.env("ABRIDGED_DATA_DIR", daemon.home.path("data"));
+    let mut other = Daemon::of(Home::new(), command);
+    other.ok("initialize", json!({"protocolVersion": 1}));
+    other
+}
+
+#[test]
+fn a_daemon_that_runs_sees_windows_that_another_one_learns_and_forgets() {
+    let mut one = Daemon::start();
+    let mut other = beside(&one);
+    let earlier = session(&mut other, None);
+    let first = session(&mut one, None);
+    refuse(&mut one, &first);
+    rows(&one.home, 1);
+    let later = session(&mut other, None);
+    assert_eq!(window(&mut other, &later), learned(32_768), "a new session");
+    assert_eq!(window(&mut other, &earlier), learned(32_768), "an open one");
+    one.ok("models/forget", json!({"model": "some/model"}));
+    assert_eq!(listed(&mut other, json!({"sessionId": later}))["learned"], json!([]), "a list of a session");
+    assert_eq!(listed(&mut other, json!({})), Value::Null, "a general list");
+    refuse(&mut one, &first);
+    rows(&one.home, 1);
+    other.ok("session/close", json!({"sessionId": later}));
+    other.ok("session/load", json!({"sessionId": later}));
+    assert_eq!(window(&mut other, &later), learned(32_768), "a session that is loaded");
+}
+
+#[test]
+fn a_lock_that_is_no_file_is_named_in_the_notice() {
+    let mut daemon = Daemon::start();
+    let session = session(&mut daemon, None);
+    fs::create_dir_all(daemon.home.path("data/learned-windows.json.lock")).expect("a folder");
+    refuse(&mut daemon, &session);
+    let end = Instant::now() + Duration::from_secs(20);
+    while faults(&daemon).is_empty() {
+        assert!(Instant::now() < end, "no notice");
+        daemon.ok("ping", json!({}));
+    }
+    assert!(faults(&daemon)[0].contains("learned-windows.json.lock cannot be used"), "{:?}", faults(&daemon));
 }
