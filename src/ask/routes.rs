@@ -209,6 +209,7 @@ impl Routes {
         let mut cost = Usage::default();
         let mut retries = 0;
         let mut running: Option<Retry<'_>> = None;
+        let mut last: Option<Failed> = None;
         loop {
             let sent = lessened.as_deref().unwrap_or(request);
             let (mut trouble, charge) = match self.once(sent, tell).await {
@@ -223,7 +224,14 @@ impl Routes {
             };
             let less = if lessened.is_none() { request.with_less_output(&trouble) } else { None };
             request.doubt(&mut trouble);
-            let failed = Failed::new(candidate, &trouble);
+            let mut failed = Failed::new(candidate, &trouble);
+            if trouble.kind == TroubleKind::NoTokens
+                && let Some(cause) = last.take()
+            {
+                // No retry can be paid. The cause is the error of the provider.
+                let next = std::mem::replace(&mut failed, cause).next;
+                failed.next = next;
+            }
             if let Some(retry) = running.take() {
                 retry.ends(RetryOutcome::Failed(failed.clone()));
             }
@@ -241,6 +249,7 @@ impl Routes {
             }
             let Some(delay) = retry.wait(&trouble, retries, self.clock.chance()) else { return Err(failed) };
             retries += 1;
+            last = Some(failed.clone());
             tell(Update::RetryStart { attempt: retries, most: retry.most, delay, failed });
             running = Some(Retry { tell, attempt: retries, ended: false });
             self.clock.sleep_until(after(self.clock.now(), delay)).await;

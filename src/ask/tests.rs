@@ -538,7 +538,7 @@ fn an_allowance_limits_the_tokens_of_requests_and_their_retries_together() {
     let world = World::new([answers("hi"), Reply::Ends(Vec::new(), Err(broken())), answers("hi")]);
     world.ask(&request).expect("an answer");
     let failed = world.ask(&request).expect_err("a failure");
-    assert!(failed.to_string().contains("it may take 100 tokens, and 88 of"), "{failed}");
+    assert!(failed.to_string().contains("overloaded"), "the cause, and no lack of tokens for a retry: {failed}");
     assert_eq!((world.requests().len(), failed.next), (2, Next::Enough), "the third one is not sent");
     assert_eq!(allowance.refused(), Some(100));
     let spent =
