@@ -40,7 +40,7 @@ impl Batch {
             *self = Self::default();
         }
         if !entry.in_context() {
-            let is_record = matches!(entry.body, Body::Usage) || entry.ours("report").is_some();
+            let is_record = entry.records_request() || entry.ours("report").is_some();
             self.follows_progress &= is_record;
             return;
         }

@@ -430,6 +430,12 @@ impl Entry {
         }
     }
 
+    /// Whether it records a request of this daemon, answered or failed, and nothing of the conversation.
+    #[must_use]
+    pub fn records_request(&self) -> bool {
+        matches!(self.body, Body::Usage) || self.ours("speculation_failed").is_some()
+    }
+
     /// The data of a custom entry of ours: `ours("undo")` reads `abridged.undo`.
     #[must_use]
     pub fn ours(&self, name: &str) -> Option<&Value> {

@@ -77,7 +77,7 @@ impl Undoing {
 /// Whether an entry behind a compaction may leave the path together with it: a model does not see it, and it is no state
 /// of the session.
 fn may_leave(entry: &Entry) -> bool {
-    matches!(entry.body, Body::Mirror(_) | Body::Usage)
+    matches!(entry.body, Body::Mirror(_)) || entry.records_request()
 }
 
 #[cfg(test)]

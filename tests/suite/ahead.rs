@@ -222,6 +222,61 @@ fn six_rounds(step: Step) -> (Provider, Daemon, String) {
     (provider, daemon, session)
 }
 
+/// The end of a daemon or of its session between two rounds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Between {
+    Close,
+    Kill,
+}
+
+#[test]
+fn requests_that_fail_are_bounded_over_closes_and_kills_and_a_failure_rests_over_them() {
+    // With other settings in each round the bound holds, and without them the rest.
+    let cases = [(Between::Close, true), (Between::Kill, true), (Between::Close, false), (Between::Kill, false)];
+    for (between, changes) in cases {
+        let provider = Provider::start(Format::OpenAiChat);
+        provider.otherwise(move |_: &Asked| Step::server_error());
+        let home = Home::new();
+        let set = json!({"compaction": {"speculative": true}, "retry": {"enabled": false}});
+        home.settings(&settings(&provider, Format::OpenAiChat, set));
+        let mut daemon = Daemon::at(home);
+        let session = daemon.new_session(json!({"cwd": "/project"}));
+        let first = [user("Look at the parser."), assistant(&text_of(NEAR / 2, "parser"))];
+        let second = [user("And at the lexer."), assistant(&text_of(NEAR / 2, "lexer"))];
+        daemon.append(&session, &[first, second].concat());
+        for round in 0..6 {
+            while why(&mut daemon, &session).contains("is being made ahead") {}
+            // The failure is written before the next message.
+            daemon.append(&session, &[user("Go on."), assistant("Yes.")]);
+            match between {
+                Between::Close => drop(daemon.ok("session/close", json!({"sessionId": session}))),
+                Between::Kill => daemon = daemon.restarted(),
+            }
+            daemon.ok("session/load", json!({"sessionId": session}));
+            if changes {
+                let patch = json!({"compaction": {"keepRecentTokens": 10_000 + round}});
+                daemon.ok("settings/set", json!({"scope": "session", "sessionId": session, "patch": patch}));
+            }
+            daemon.append(&session, &[user("Go on."), assistant("Yes.")]);
+        }
+        while why(&mut daemon, &session).contains("is being made ahead") {}
+        let tokens: u64 = provider.asked().iter().map(Asked::tokens).sum();
+        let said = why(&mut daemon, &session);
+        assert!(said.contains("status 500"), "the true cause: {said}");
+        match changes {
+            true => {
+                assert!((100_000..=200_000).contains(&tokens), "{tokens} tokens were sent");
+                assert!(said.contains("No setting raises this bound. The next one may begin at "), "{said}");
+            }
+            // One summary, of a request for each of its two parts.
+            false => assert_eq!(provider.asked().len(), 2, "{said}"),
+        }
+        let entries = daemon.ok("session/entries", json!({"sessionId": session, "types": ["custom"]})).to_string();
+        let (records, ends) = (entries.matches("speculation_failed").count(), entries.matches("\"why\"").count());
+        assert!(ends > 0 && records <= ends + provider.asked().len() && (changes || ends == 1), "{entries}");
+    }
+}
+
 #[test]
 fn requests_that_fail_after_a_provider_may_have_read_them_are_bounded_and_are_no_cost() {
     let broken = Step::answer("## Goal\nparse").pieces(4).error_in_stream(Trouble::Server);

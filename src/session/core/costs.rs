@@ -1,6 +1,7 @@
 //! Costs of model requests, from the answer of the model to the entries in the file.
 
 mod budget;
+mod failed;
 mod hour;
 
 use crate::{
@@ -19,6 +20,7 @@ use crate::{
 };
 use budget::Budget;
 pub(super) use budget::Lack;
+pub(super) use failed::{FailedAhead, FailureAhead};
 pub(super) use hour::Hour;
 use std::{sync::Arc, time::Instant};
 
@@ -26,6 +28,8 @@ use std::{sync::Arc, time::Instant};
 pub(super) struct Costs {
     /// Costs that are not in the file yet, in the order in which they arose.
     waiting: Vec<(OperationId, Spent)>,
+    /// The failures of summaries ahead that are not in the file yet.
+    failed: Option<FailedAhead>,
     hour: Hour,
     budget: Budget,
 }
@@ -33,6 +37,7 @@ pub(super) struct Costs {
 /// Costs on their way to the disk, and the entries that record them.
 pub(super) struct CostEntries {
     costs: Vec<(OperationId, Spent)>,
+    failed: Option<FailedAhead>,
     /// The entries, each behind the one before.
     pub entries: Vec<Arc<Entry>>,
 }
@@ -40,7 +45,7 @@ pub(super) struct CostEntries {
 impl Costs {
     /// The costs of a session that is opened. `file`: the tokens of automatic maintenance that its file has.
     pub fn opened(file: &Recent, at: &Moment) -> Self {
-        Self { waiting: Vec::new(), hour: Hour::opened(file, at.now, at.wall), budget: Budget::default() }
+        Self { waiting: Vec::new(), failed: None, hour: Hour::opened(file, at.now, at.wall), budget: Budget::default() }
     }
 
     /// Adds the cost of a request that an operation sent.
@@ -49,6 +54,11 @@ impl Costs {
             self.hour.add(spent.usage.context_tokens(), now);
         }
         self.waiting.push((operation, spent));
+    }
+
+    /// Adds a failure of a summary ahead.
+    pub fn add_failed(&mut self, later: FailedAhead) {
+        self.failed.get_or_insert_default().add(later);
     }
 
     /// Takes the tokens of automatic maintenance of the whole file.
@@ -61,17 +71,17 @@ impl Costs {
         &self.hour
     }
 
-    /// Number of the costs that are not on their way.
+    /// Number of the costs and failures that are not on their way.
     pub fn len(&self) -> usize {
-        self.waiting.len()
+        self.waiting.len() + usize::from(self.failed.is_some())
     }
 
-    /// Whether all costs are in the file or on their way.
+    /// Whether all costs and failures are in the file or on their way.
     pub fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
+        self.len() == 0
     }
 
-    /// Takes all costs, as entries behind `leaf`.
+    /// Takes all costs and failures, as entries behind `leaf`.
     pub fn take(&mut self, leaf: Option<&EntryId>, stamps: &mut Stamps, settings: &Settings) -> CostEntries {
         let mut parent = leaf.cloned();
         let mut entries = Vec::new();
@@ -88,13 +98,27 @@ impl Costs {
         }
         if planted(Fault::CostDropped) {
             entries.pop();
+            parent = entries.last().map(|entry: &Arc<Entry>| entry.id.clone()).or_else(|| leaf.cloned());
         }
-        CostEntries { costs, entries }
+        let failed = self.failed.take();
+        entries.extend(failed.as_ref().and_then(|failed| failed.entry(stamps, parent.as_ref())));
+        CostEntries { costs, failed, entries }
     }
 
     /// Puts back costs whose write has to be repeated, before those that arose since.
     pub fn put_back(&mut self, entries: CostEntries) {
         self.waiting.splice(0..0, entries.costs);
+        if let Some(mut earlier) = entries.failed {
+            earlier.add(self.failed.take().unwrap_or_default());
+            self.failed = Some(earlier);
+        }
+    }
+}
+
+impl CostEntries {
+    /// Number of the costs.
+    pub fn len(&self) -> usize {
+        self.costs.len()
     }
 }
 

@@ -245,10 +245,13 @@ impl Core {
             Write::Compaction { entry, draft, .. } => {
                 self.compacted(&[], &entry, &[], &draft, Err(failure.clone()));
             }
+            Write::Costs(costs) if costs.len() == 0 => {
+                tracing::warn!(%failure, "the failure of a summary ahead could not be recorded");
+            }
             Write::Costs(costs) => self.warn(
                 NoticeCode::CostsNotRecorded,
                 "The costs of model requests could not be recorded",
-                format!("{failure}. session/usage lacks {} of them.", costs.entries.len()),
+                format!("{failure}. session/usage lacks {} of them.", costs.len()),
             ),
             Write::AfterTurn { asker, .. } => self.delayed_is_not_written(failure, asker),
             Write::Transfer(delivery) => self.delivered(*delivery, Err(failure.clone())),

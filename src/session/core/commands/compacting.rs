@@ -36,7 +36,7 @@ use crate::{
             Core, HeldContext, Write,
             command::{Command, CommandMethod},
             commands::notices,
-            costs::CostEntries,
+            costs::{CostEntries, FailedAhead},
             result::sent,
             work::{Request, Work},
         },
@@ -313,7 +313,9 @@ impl Core {
                 self.costs.add(id.clone(), spent, self.now);
             }
             (Step::Request(_, Update::AtStake(tokens)), _) if !planted(Fault::AtStakeForgotten) => {
-                self.charge_ahead(id, tokens);
+                if self.charge_ahead(id, tokens) {
+                    self.costs.add_failed(FailedAhead { tokens, failure: None });
+                }
             }
             (_, None) => {}
             (Step::Progress { done, total }, Some(operation))

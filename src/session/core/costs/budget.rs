@@ -147,7 +147,7 @@ impl Core {
     }
 
     /// The time of day after a wait, in whole minutes, rounded up.
-    fn time_of_day(&self, wait: Duration) -> String {
+    pub(in crate::session::core) fn time_of_day(&self, wait: Duration) -> String {
         let minute = Duration::from_secs(59);
         let at = self.stamps.now().checked_add(wait.saturating_add(minute)).unwrap_or(self.stamps.now());
         at.strftime("%H:%M UTC").to_string()

@@ -3,21 +3,30 @@
 use crate::{
     compaction::fruitless::{self, Refused},
     conversation::{
+        entry::{Entry, milliseconds},
         path::Path,
-        spending::{Recent, Trigger},
+        spending::{Cost, Recent, Trigger},
     },
     ids::{ModelRef, OperationId},
     protocol::notices::NoticeCode,
     session::{
-        core::{Core, costs::Hour},
+        core::{
+            Core,
+            costs::{FailedAhead, FailureAhead, Hour},
+        },
         fault::{Fault, planted},
     },
     settings::Sourced,
+    text,
 };
+use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
 
 /// The failures in a row after which the client is told.
 const TOLD_AFTER: u32 = 2;
+
+/// Longest reason in the file, in characters.
+const LONGEST_RECORDED: usize = 400;
 
 /// The summaries ahead that came to nothing.
 #[derive(Default)]
@@ -26,6 +35,8 @@ pub(super) struct Failing {
     last: Option<Failed>,
     /// The number of those in a row that no model wrote.
     row: u32,
+    /// The reason of the newest failure, for a person.
+    why: Option<String>,
     /// Their tokens of the last hour. None until they are read from the file.
     unused: Option<Hour>,
 }
@@ -36,7 +47,6 @@ struct Failed {
     /// The settings and the model that it was made with. Others may do better.
     settings: Arc<Sourced>,
     model: Option<ModelRef>,
-    why: String,
 }
 
 impl Failing {
@@ -57,9 +67,26 @@ fn in_file(path: &Path) -> Recent {
     let carried = foundation.and_then(|place| path[place].preserved()?.spent.as_ref());
     let mut unused = carried.map(|spent| spent.unused.clone()).unwrap_or_default();
     let since = foundation.map_or(0, |place| place + 1);
-    let costs = path[since..].iter().filter_map(|entry| entry.cost());
-    costs.filter(|cost| cost.trigger == Trigger::Speculative).for_each(|cost| unused.add(cost.at, cost.tokens()));
+    for entry in &path[since..] {
+        match speculative(entry) {
+            Some(cost) => unused.add(cost.at, cost.tokens()),
+            None => FailedAhead::of(entry)
+                .iter()
+                .for_each(|failed| unused.add(milliseconds(&entry.timestamp), failed.tokens)),
+        }
+    }
     unused
+}
+
+/// The cost of a request for a summary ahead.
+fn speculative(entry: &Entry) -> Option<Cost> {
+    entry.cost().filter(|cost| cost.trigger == Trigger::Speculative)
+}
+
+/// A text that other settings have not, also in another process.
+fn digest(settings: &Sourced) -> String {
+    let text = serde_json::to_vec(&settings.settings).unwrap_or_default();
+    format!("{:x}", Sha256::digest(text))[..16].to_owned()
 }
 
 impl Core {
@@ -91,12 +118,16 @@ impl Core {
 
     /// Counts the tokens that a request for a summary ahead took, or may have taken. A request that is cancelled with its
     /// summary reports after it, and has no use. A compaction uses the requests of the summary that it took over.
-    pub(in crate::session::core) fn charge_ahead(&mut self, id: &OperationId, tokens: u64) {
+    /// Returns false where they have a use.
+    pub(in crate::session::core) fn charge_ahead(&mut self, id: &OperationId, tokens: u64) -> bool {
         if let Some(making) = self.upkeep.ahead.making.as_mut().filter(|making| making.id == *id) {
             making.charged = making.charged.saturating_add(tokens);
         } else if self.work.drafting(id).is_none() {
             self.spend_unused(tokens);
+        } else {
+            return false;
         }
+        true
     }
 
     /// Tokens that the next summary ahead may take.
@@ -108,16 +139,36 @@ impl Core {
     pub(super) fn rests_ahead(&mut self) -> bool {
         if self.upkeep.ahead.failing.unused.is_none() {
             self.upkeep.ahead.failing.unused = Some(self.unused_in_file());
+            self.recall_failed();
         }
         self.refused_ahead().is_some() || self.tokens_ahead() < self.state.measure().context_tokens
+    }
+
+    /// Takes the newest failure since the last compaction from the file. Its rest holds for the same settings and the same model.
+    fn recall_failed(&mut self) {
+        let path = self.state.path();
+        let recent = &path[path.foundation().map_or(0, |place| place + 1)..];
+        let found = |place: usize| Some((place, FailedAhead::of(&recent[place])?.failure?));
+        let Some((place, failure)) = (0..recent.len()).rev().find_map(found) else { return };
+        let FailureAhead { context_tokens, span, row, model, settings, why } = failure;
+        let is_same = model == self.state.model(path) && settings == digest(self.state.settings());
+        // A model answered since.
+        let is_over = recent[place + 1..].iter().any(|entry| speculative(entry).is_some());
+        let (refused, settings) = (Refused { context_tokens, span }, self.state.settings().clone());
+        let failing = &mut self.upkeep.ahead.failing;
+        failing.row = if is_over { 0 } else { row };
+        failing.last = is_same.then_some(Failed { refused, settings, model });
+        failing.why = Some(why);
     }
 
     /// The last one, where the next waits for more to summarize.
     fn refused_ahead(&self) -> Option<&Failed> {
         let failed = self.upkeep.ahead.failing.last.as_ref()?;
         let fullness = self.state.measure();
+        // A reload may make equal settings anew.
+        let (made_with, now) = (&failed.settings, self.state.settings());
         let same =
-            Arc::ptr_eq(&failed.settings, self.state.settings()) && failed.model == self.state.model(self.state.path());
+            (Arc::ptr_eq(made_with, now) || made_with == now) && failed.model == self.state.model(self.state.path());
         (same && failed.refused.holds(fullness.context_tokens, fullness.budget.threshold)).then_some(failed)
     }
 
@@ -128,34 +179,62 @@ impl Core {
         self.throw_away();
         self.upkeep.ahead.goes_on();
         let failing = &mut self.upkeep.ahead.failing;
-        failing.last = Some(Failed { refused, settings, model, why: why.clone() });
         failing.row = failing.row.saturating_add(1);
-        if failing.row == TOLD_AFTER {
-            let until = refused.until(self.state.measure().budget.threshold);
+        let row = failing.row;
+        let Refused { context_tokens, span } = refused;
+        let (digest, recorded) = (digest(&settings), text::head(&why, LONGEST_RECORDED).to_owned());
+        let failure = FailureAhead { context_tokens, span, row, model: model.clone(), settings: digest, why: recorded };
+        failing.last = Some(Failed { refused, settings, model });
+        failing.why = Some(why.clone());
+        if !planted(Fault::AtStakeForgotten) {
+            self.costs.add_failed(FailedAhead { tokens: 0, failure: Some(failure) });
+        }
+        if row == TOLD_AFTER {
+            let next = match self.used_up() {
+                Some(said) => format!("The next one waits: {said}"),
+                None => {
+                    let until = refused.until(self.state.measure().budget.threshold);
+                    format!("The next one begins when the context has {until} tokens.")
+                }
+            };
             self.warn(
                 NoticeCode::SpeculationRests,
                 "Summaries ahead of the threshold rest",
                 format!(
-                    "{TOLD_AFTER} in a row came to nothing. The last reason: {why}. The next one begins when the context has \
-                     {until} tokens. Compactions are not affected. compaction.speculative: false switches such summaries off."
+                    "{TOLD_AFTER} in a row came to nothing. The last reason: {why}. {next} Compactions are not affected. \
+                     compaction.speculative: false switches such summaries off."
                 ),
             );
         }
     }
 
+    /// The sentences about the tokens of the last hour, where too few are left for the next one.
+    fn used_up(&self) -> Option<String> {
+        let fullness = self.state.measure();
+        let (tokens, most) = (self.unused_tokens(), fruitless::most(fullness.budget.window));
+        if tokens == 0 || self.tokens_ahead() >= fullness.context_tokens {
+            return None;
+        }
+        let said = format!(
+            "those of the last hour that came to nothing took {tokens} of {most} tokens. No setting raises this bound."
+        );
+        // No time helps a context that is larger than the bound.
+        let wait = most.checked_sub(fullness.context_tokens).zip(self.upkeep.ahead.failing.unused.as_ref());
+        Some(match wait.map(|(least, unused)| unused.falls_to(least, self.now)) {
+            Some(wait) => format!("{said} The next one may begin at {}.", self.time_of_day(wait)),
+            None => said,
+        })
+    }
+
     /// The sentence about the rest of summaries ahead.
     pub(super) fn why_none_ahead(&self) -> Option<String> {
-        if let Some(Failed { refused, why, .. }) = self.refused_ahead() {
-            let until = refused.until(self.state.measure().budget.threshold);
-            return Some(format!("No summary is made ahead below {until} tokens, because the last one failed: {why}."));
+        let failing = &self.upkeep.ahead.failing;
+        if let Some(said) = self.used_up() {
+            let error = failing.why.as_ref().map(|why| format!(" The last one failed: {why}."));
+            return Some(format!("No summary is made ahead: {said}{}", error.unwrap_or_default()));
         }
-        let fullness = self.state.measure();
-        let tokens = self.unused_tokens();
-        (tokens > 0 && self.tokens_ahead() < fullness.context_tokens).then(|| {
-            format!(
-                "No summary is made ahead: those of the last hour that came to nothing took {tokens} of {} tokens.",
-                fruitless::most(fullness.budget.window)
-            )
-        })
+        let (failed, why) = self.refused_ahead().zip(failing.why.as_ref())?;
+        let until = failed.refused.until(self.state.measure().budget.threshold);
+        Some(format!("No summary is made ahead below {until} tokens, because the last one failed: {why}."))
     }
 }

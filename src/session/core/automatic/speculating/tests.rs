@@ -55,7 +55,16 @@ fn near() -> Held {
     near_of(&messages(), json!({}))
 }
 
+/// Writes the costs and failures that wait.
+fn record(held: &mut Held) {
+    while !held.core.costs.is_empty() {
+        let work = log_work(held.turn()).expect("a write");
+        held.back(work);
+    }
+}
+
 fn append(held: &mut Held, number: u64, message: Value) -> Vec<Effect> {
+    record(held);
     held.append_with(number, json!({ "messages": [message] }));
     let work = log_work(held.turn()).expect("a write");
     held.back(work)
@@ -136,6 +145,7 @@ fn status(held: &mut Held, number: u64) -> Value {
 }
 
 fn why(held: &mut Held, number: u64) -> String {
+    record(held);
     held.call::<SessionUsage>(number, json!({}));
     answer(&held.turn(), number).expect("an answer")["why"].as_str().expect("a text").to_owned()
 }

@@ -74,6 +74,19 @@ fn a_refused_one_waits_for_a_quarter_more_and_the_second_is_told() {
 }
 
 #[test]
+fn the_text_about_the_rest_names_the_bound_its_end_and_the_error() {
+    let mut held = near();
+    let order = ask(&mut held);
+    held.feed(at_stake(&order.id, 2 * WINDOW - 1_000));
+    refuse(&mut held, order);
+    let said = why(&mut held, 3);
+    for part in ["took 47000 of 48000 tokens", "No setting raises", "may begin at", "UTC", "it has no headings"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert!(!said.contains("made ahead below"), "{said}");
+}
+
+#[test]
 fn a_failed_one_waits_too_and_other_settings_let_the_next_one_begin() {
     let mut held = near();
     let order = ask(&mut held);
@@ -162,8 +175,98 @@ fn a_failed_request_that_may_have_been_read_is_no_cost() {
     held.feed(at_stake(&order.id, 1_000));
     held.feed(Input::Drafted(order.id, Err(Failure::Internal("the provider failed".to_owned()))));
     assert_eq!(held.core.spent().total.requests, 0);
-    assert_eq!(held.core.costs.len(), 0, "no entry is written");
+    let work = log_work(held.turn()).expect("a write");
+    assert_eq!(written(Some(&work)), ["custom"], "one entry, and no cost");
+    held.back(work);
+    assert_eq!((held.core.spent().total.requests, held.core.costs.len()), (0, 0));
     assert_eq!(held.core.tokens_ahead(), fruitless::most(WINDOW) - 1_000);
+}
+
+/// The session, read again from its file.
+fn reopened(mut held: Held) -> Held {
+    record(&mut held);
+    let mut held = held.reopened();
+    set(&mut held, json!({}));
+    held
+}
+
+#[test]
+fn a_failure_is_kept_over_a_reopening_with_its_tokens_its_rest_and_its_number() {
+    let fail = |held: &mut Held, order: DraftOrder| {
+        held.feed(at_stake(&order.id, 1_000));
+        held.feed(Input::Drafted(order.id, Err(Failure::Internal("status 500".to_owned()))))
+    };
+    let mut held = near();
+    let order = ask(&mut held);
+    let before = held.core.state.visible_leaf();
+    assert_eq!(codes(&fail(&mut held, order)), []);
+    record(&mut held);
+    assert_eq!(held.core.state.visible_leaf(), before);
+    let mut held = reopened(held);
+    for number in 2..6 {
+        assert!(planning(append(&mut held, number, user("go on"))).is_none(), "message {number}");
+    }
+    assert_eq!(held.core.tokens_ahead(), fruitless::most(WINDOW) - 1_000);
+    let said = why(&mut held, 6);
+    assert!(said.contains("because the last one failed") && said.contains("status 500"), "{said}");
+    // Other settings let the next one begin. It is the second in a row.
+    set(&mut held, json!({"keepRecentTokens": 600}));
+    let order = planning(append(&mut held, 7, user("go on"))).expect("the next one");
+    let order = drafting(&mut held, order);
+    assert_eq!(codes(&fail(&mut held, order)), [NoticeCode::SpeculationRests]);
+    let mut held = reopened(held);
+    assert!(planning(append(&mut held, 8, user("go on"))).is_some(), "made with other settings");
+    assert_eq!(held.core.tokens_ahead(), fruitless::most(WINDOW) - 2_000);
+}
+
+#[test]
+fn an_answer_of_a_model_since_the_failure_ends_the_row_over_a_reopening() {
+    let mut held = near();
+    let order = ask(&mut held);
+    refuse(&mut held, order);
+    set(&mut held, json!({"keepRecentTokens": 600}));
+    let order = planning(append(&mut held, 2, user("go on"))).expect("the next one");
+    let order = drafting(&mut held, order);
+    held.feed(lied(&order.id, 1));
+    held.feed(Input::Drafted(order.id.clone(), Ok(written_by_model(order))));
+    let mut held = reopened(held);
+    set(&mut held, json!({"keepRecentTokens": 700}));
+    let order = planning(append(&mut held, 3, user("go on"))).expect("the next one");
+    let order = drafting(&mut held, order);
+    assert_eq!(codes(&refuse(&mut held, order)), [], "it is the first again");
+}
+
+#[test]
+fn failed_requests_take_at_most_two_windows_an_hour_over_reopenings() {
+    let mut held = near();
+    let mut sent = 0;
+    for number in 1..60 {
+        held = reopened(held);
+        set(&mut held, json!({"keepRecentTokens": 500 + number}));
+        let Some(order) = planning(append(&mut held, 1, user("go"))) else { continue };
+        let order = drafting(&mut held, order);
+        let span = tokens(&held);
+        held.feed(at_stake(&order.id, span));
+        // The process dies before the end of the summary.
+        sent += span;
+    }
+    assert!(sent > WINDOW && sent <= fruitless::most(WINDOW), "{sent}");
+    let said = why(&mut held, 2);
+    assert!(said.contains("No setting raises") && said.contains("may begin at"), "{said}");
+    held = reopened(held);
+    held.at.wall += Duration::from_secs(3_661);
+    assert!(planning(append(&mut held, 2, user("go on"))).is_some(), "the hour is over");
+}
+
+#[test]
+fn a_failure_is_not_recorded_in_a_session_that_is_only_read() {
+    let mut held = near();
+    let order = ask(&mut held);
+    held.feed(at_stake(&order.id, 1_000));
+    record(&mut held);
+    let mut held = held.reopened_read_only();
+    held.feed(at_stake(&order.id, 1_000));
+    assert!(log_work(held.turn()).is_none());
 }
 
 #[test]
