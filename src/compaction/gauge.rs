@@ -4,6 +4,7 @@ use super::{
     calibrations::Expected,
     ladder::Floor,
     meter::{self, Anchor, Meter, Since},
+    plan,
 };
 use crate::{
     conversation::{
@@ -169,7 +170,8 @@ impl Fullness {
     #[must_use]
     pub fn floor(&self, path: &Path) -> Floor {
         let kept = &path[path.first_kept()..];
-        let begin = kept.iter().rposition(|entry| entry.starts_turn() && !entry.is_pinned_text()).unwrap_or(0);
+        let turn = kept.iter().rposition(|entry| entry.starts_turn() && !entry.is_pinned_text()).unwrap_or(0);
+        let begin = plan::unread_requests(kept).first().map_or(turn, |request| turn.min(*request));
         let is_pinned = |entry: &Entry| path.pins().iter().any(|pin| pin.entry == entry.id);
         let size = |entries: &[Arc<Entry>], pinned: bool| {
             let counted = entries.iter().filter(|entry| is_pinned(entry) == pinned);

@@ -2,7 +2,7 @@
 //!
 //! Both are functions of facts. Sizes are in tokens.
 
-use super::decide::{Automatic, MOST_MAINTENANCES};
+use super::decide::Automatic;
 use crate::{
     conversation::{entry::Attempts, message::StopReason},
     models::ModelRef,
@@ -134,8 +134,8 @@ pub enum Remedy {
     Promote(ModelRef),
     /// A compaction to less than this share of the rejected context.
     Compact(Share),
-    /// The attempts are used up. The count of them.
-    GiveUp(u32),
+    /// The attempts are used up.
+    GiveUp(Attempts),
 }
 
 /// A share of a size, in percent.
@@ -159,6 +159,8 @@ impl Share {
 const MOST_PROMOTIONS: u32 = 3;
 /// Most recoveries of requests that were too long, in a row.
 const MOST_OVERFLOWS: u32 = 2;
+/// Most recoveries in a row. Compactions at the threshold are none: `decide::MOST_MAINTENANCES` bounds them.
+const MOST_RECOVERIES: u32 = 3;
 
 /// The remedy.
 #[must_use]
@@ -173,10 +175,9 @@ pub fn remedy(facts: Facts) -> Remedy {
     if trouble != Trouble::CutOff && automatic != Automatic::On {
         return Remedy::None;
     }
-    let tried = attempts.all();
     match trouble {
-        _ if tried >= MOST_MAINTENANCES => Remedy::GiveUp(tried),
-        Trouble::TooLong if attempts.overflow >= MOST_OVERFLOWS => Remedy::GiveUp(attempts.overflow),
+        _ if attempts.recoveries() >= MOST_RECOVERIES => Remedy::GiveUp(attempts),
+        Trouble::TooLong if attempts.overflow >= MOST_OVERFLOWS => Remedy::GiveUp(attempts),
         Trouble::TooLong if attempts.overflow > 0 => Remedy::Compact(Share::SMALLER),
         Trouble::TooLong | Trouble::WindowFull => Remedy::Compact(Share::WHOLE),
         Trouble::CutOff => Remedy::Retry,
@@ -288,6 +289,8 @@ mod tests {
         let larger = ModelRef::parse("p/large");
         let overflows = |overflow| Attempts { overflow, ..Attempts::default() };
         let incompletes = |incomplete| Attempts { incomplete, ..Attempts::default() };
+        let compacted = |compactions, overflow| Attempts { compactions, ..overflows(overflow) };
+        let mixed = Attempts { overflow: 1, incomplete: 2, compactions: 1, promotions: 0 };
         let promoted = |promotions| {
             let attempts = Attempts { promotions, ..Attempts::default() };
             Facts { attempts, larger: ModelRef::parse("p/large"), ..facts(TooLong) }
@@ -310,7 +313,7 @@ mod tests {
             (Facts { larger: larger.clone(), ..facts(CutOff) }, Remedy::Promote(larger.clone().expect("a model"))),
             (Facts { attempts: overflows(1), ..facts(TooLong) }, Remedy::Compact(Share::SMALLER)),
             (Facts { attempts: overflows(2), ..facts(WindowFull) }, Remedy::Compact(Share::WHOLE)),
-            (Facts { attempts: overflows(2), ..facts(TooLong) }, Remedy::GiveUp(2)),
+            (Facts { attempts: overflows(2), ..facts(TooLong) }, Remedy::GiveUp(overflows(2))),
             (
                 Facts { attempts: overflows(2), larger: larger.clone(), ..facts(TooLong) },
                 Remedy::Promote(larger.expect("a model")),
@@ -318,14 +321,13 @@ mod tests {
             (promoted(2), Remedy::Promote(ModelRef::parse("p/large").expect("a model"))),
             (promoted(3), Remedy::Compact(Share::WHOLE)),
             (Facts { attempts: incompletes(2), ..facts(CutOff) }, Remedy::Retry),
-            (Facts { attempts: incompletes(3), ..facts(CutOff) }, Remedy::GiveUp(3)),
-            (
-                Facts {
-                    attempts: Attempts { overflow: 1, incomplete: 2, compactions: 1, promotions: 0 },
-                    ..facts(TooLong)
-                },
-                Remedy::GiveUp(3),
-            ),
+            (Facts { attempts: incompletes(3), ..facts(CutOff) }, Remedy::GiveUp(incompletes(3))),
+            (Facts { attempts: mixed, ..facts(TooLong) }, Remedy::GiveUp(mixed)),
+            // Compactions at the threshold are no attempts to recover.
+            (Facts { attempts: compacted(3, 0), ..facts(TooLong) }, Remedy::Compact(Share::WHOLE)),
+            (Facts { attempts: compacted(3, 1), ..facts(TooLong) }, Remedy::Compact(Share::SMALLER)),
+            (Facts { attempts: compacted(3, 2), ..facts(TooLong) }, Remedy::GiveUp(compacted(3, 2))),
+            (Facts { attempts: compacted(3, 0), ..facts(WindowFull) }, Remedy::Compact(Share::WHOLE)),
         ] {
             assert_eq!(remedy(facts.clone()), expected, "{facts:?}");
         }

@@ -102,7 +102,13 @@ impl Attempts {
     /// The number of maintenances. Most attempts are followed by a compaction.
     #[must_use]
     pub fn all(&self) -> u32 {
-        self.compactions.max(self.overflow + self.incomplete)
+        self.compactions.max(self.recoveries())
+    }
+
+    /// The number of attempts to recover with the same model.
+    #[must_use]
+    pub fn recoveries(&self) -> u32 {
+        self.overflow.saturating_add(self.incomplete)
     }
 
     /// Whether there is none.

@@ -134,6 +134,35 @@ fn a_second_refusal_is_answered_by_thirty_percent_less_and_a_third_ends_the_turn
 }
 
 #[test]
+fn a_compaction_at_the_threshold_leaves_both_attempts_to_refusals() {
+    let mut daemon = Daemon::start();
+    let session = session(&mut daemon, 40_000);
+    daemon.append(&session, &history(20_000)[..4]);
+    let mut waiting = vec![user(&text_of(10_000, "three"))];
+    waiting.extend((0..4).map(|at| user(&text_of(1_000, &format!("more {at}")))));
+    let answer = daemon.append(&session, &waiting);
+    assert_eq!(answer["next"]["reason"], "threshold", "{answer:#}");
+    let mut recover = |expected: &str| {
+        let before = daemon.context(&session)["usage"]["contextTokens"].as_u64().expect("a number");
+        let from = daemon.events.len();
+        let answer = daemon.append(&session, &[failed("prompt is too long")]);
+        assert_eq!(answer["next"]["reason"], "overflow", "{answer:#}");
+        // It is answered or refused after the recovery.
+        drop(daemon.call("session/context", json!({"sessionId": session, "wait": true})));
+        let events = daemon.events_since(from);
+        let end = event(&events, "recovery_end");
+        assert_eq!(end["outcome"], expected, "{end:#}");
+        (before, end["errorMessage"].as_str().unwrap_or_default().to_owned())
+    };
+    let (first, _) = recover("recovered");
+    let (second, _) = recover("recovered");
+    let (third, why) = recover("failed");
+    assert!(second <= first && third <= second * 7 / 10, "{first}, {second}, {third}");
+    assert!(why.contains("refused it 3 times in a row, and 2 attempts"), "{why}");
+    assert!(why.contains("although the window of its model has 40000") && why.contains("models/forget"), "{why}");
+}
+
+#[test]
 fn a_restart_goes_on_with_the_attempts() {
     let mut daemon = Daemon::start();
     let session = session(&mut daemon, 100_000);

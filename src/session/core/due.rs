@@ -172,7 +172,7 @@ impl DueRecovery {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compaction::recovery::Share;
+    use crate::{compaction::recovery::Share, conversation::entry::Attempts};
 
     fn due(remedy: Remedy, reason: RecoveryReason) -> DueRecovery {
         DueRecovery {
@@ -197,7 +197,7 @@ mod tests {
             (Remedy::Compact(Share::WHOLE), Some(Overflow), Some(Incomplete)),
             // The refused context was an older one.
             (Remedy::Retry, None, Some(Incomplete)),
-            (Remedy::GiveUp(2), None, None),
+            (Remedy::GiveUp(Attempts::default()), None, None),
             (Remedy::None, None, None),
         ] {
             assert_eq!(due(remedy.clone(), RecoveryReason::Overflow).attempted(), overflow, "{remedy:?}");
@@ -212,7 +212,7 @@ mod tests {
             (Remedy::Retry, RecoveryAction::Retry, true),
             (Remedy::Promote(larger), RecoveryAction::PromoteModel, true),
             (Remedy::Compact(Share::WHOLE), RecoveryAction::Compact, true),
-            (Remedy::GiveUp(3), RecoveryAction::Compact, false),
+            (Remedy::GiveUp(Attempts::default()), RecoveryAction::Compact, false),
         ] {
             let due = due(remedy.clone(), RecoveryReason::Overflow);
             assert_eq!((due.action(), due.repeats_the_turn()), (action, repeats), "{remedy:?}");

@@ -3,6 +3,7 @@
 //! The edit that removes the answer is written before the recovery starts. A recovery that compacts is an operation around
 //! its compaction, and both have one id.
 
+mod giving_up;
 mod judging;
 mod reported;
 pub mod reports;
@@ -372,24 +373,6 @@ impl Core {
             due.stop.request();
         }
         named.then(|| Cancelled { operation_id: due.id.clone(), kind: RECOVERY.to_owned() })
-    }
-
-    /// The error of a recovery whose attempts are used up.
-    fn given_up(&self, reason: RecoveryReason, attempts: u32) -> Failure {
-        let why = match reason {
-            RecoveryReason::Overflow => format!(
-                "The provider refused it {} times in a row, and {attempts} attempts to make it smaller are used up. Use a \
-                 larger model, fewer tools, or a shorter message.",
-                attempts + 1
-            ),
-            RecoveryReason::Incomplete => format!(
-                "The answer was cut off {} times in a row. Use a model with a larger window or output limit, or ask for \
-                 less at once.",
-                attempts + 1
-            ),
-        };
-        let why = self.or_goes_on_elsewhere(why);
-        Failure::OverWindow { floor: self.state.measure().floor(self.state.path()), why }
     }
 
     fn limits(&self) -> Limits {

@@ -419,7 +419,7 @@ fn over_its_window(compaction: &Value) -> Held {
     held
 }
 
-fn with_window(held: &mut Held, tokens: u64, compaction: Value) {
+pub(super) fn with_window(held: &mut Held, tokens: u64, compaction: Value) {
     let models = json!([{"provider": "p", "id": "m", "contextWindow": tokens}]);
     set(held, json!({"defaultModel": "p/m", "compaction": compaction, "models": models}));
 }
@@ -685,16 +685,4 @@ fn notices_come_behind_the_end_of_a_recovery() {
     let kinds: Vec<&str> = events(&ended).map(Event::kind).collect();
     assert_eq!(kinds[..2], ["compaction_end", "recovery_end"]);
     assert!(kinds.contains(&"notice"), "{kinds:?}");
-}
-
-#[test]
-fn a_recovery_that_gives_up_counts_the_refusals() {
-    let held = Held::new();
-    for (reason, expected) in [
-        (RecoveryReason::Overflow, "refused it 3 times in a row, and 2 attempts"),
-        (RecoveryReason::Incomplete, "cut off 3 times in a row"),
-    ] {
-        let sentence = held.core.given_up(reason, 2).to_string();
-        assert!(sentence.contains(expected), "{sentence}");
-    }
 }
