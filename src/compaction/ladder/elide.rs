@@ -34,6 +34,12 @@ const ELIDED_CHARS: usize = 4_000;
 /// Least characters that stay of an entry that loses its middle.
 const LEAST_CHARS: usize = 160;
 
+/// Least part of a text that a cut saves: one in so many.
+const LEAST_GAIN_PART: usize = 10;
+
+/// Characters that are worth a cut however long the text is: several times the note in their place.
+const CLEAR_GAIN: usize = 1_000;
+
 /// Characters of a token of prose, at most.
 const MOST_CHARS_OF_A_TOKEN: u64 = 8;
 
@@ -61,7 +67,7 @@ struct Long {
 }
 
 impl Long {
-    /// The text at a level; `None` where all of it stays.
+    /// The text at a level; `None` where all of it stays, because it is short enough or a cut makes it hardly shorter.
     fn clipped(&self, level: usize) -> Option<String> {
         let (head, tail) = ends(&self.text, self.chars, level)?;
         let gap = format!(
@@ -69,7 +75,9 @@ impl Long {
             self.tokens,
             note(&self.id)
         );
-        Some(format!("{}\n{gap}\n{tail}", head.strip_suffix('\n').unwrap_or(head)))
+        let clipped = format!("{}\n{gap}\n{tail}", head.strip_suffix('\n').unwrap_or(head));
+        let gain = self.chars.saturating_sub(clipped.chars().count());
+        (gain > gap.chars().count() && gain >= (self.chars / LEAST_GAIN_PART).min(CLEAR_GAIN)).then_some(clipped)
     }
 
     /// The edit at a level; `None` where the entry stays as it is.
@@ -302,9 +310,10 @@ pub(super) fn shortened(draft: &Draft, carried: &[ContextEdit]) -> Vec<Shortened
         return Vec::new();
     }
     let (kept, scale) = (Kept::of(draft), draft.plan.demand.scale);
+    // Also one whose cut is as large by the estimate is named.
     let of = |entry: &Arc<Entry>, after| {
         let before = size(&kept.on_path(entry)?, scale);
-        Some(Shortened { entry: entry.id.clone(), before, after }).filter(|it| it.after < it.before)
+        Some(Shortened { entry: entry.id.clone(), before, after })
     };
     let is_cut = |message: &ContextMessage| {
         let entry = message.entry_shown().filter(|entry| cut.contains(entry))?;

@@ -119,8 +119,43 @@ fn a_context_below_the_window_has_no_message_summarized_that_no_model_has_read()
     assert!(matches!(first.as_ref().map(Option::as_deref), Ok(Some("e2")) | Err(NoDraft::WouldNotShrink)), "{first:?}");
 }
 
+#[test]
+fn a_message_that_is_hardly_longer_than_the_room_of_each_stays_whole() {
+    let draft = due(&waiting(vec![user(20_000), user(4_550)]), 10_000);
+    assert_eq!((targets(&draft), named(&draft)), (vec!["e2"], vec!["e2"]));
+    assert!(draft.tokens_after <= 9_000, "{}", draft.tokens_after);
+}
+
+#[test]
+fn a_message_whose_cut_makes_it_no_smaller_is_named() {
+    let text = format!("a{}b", " ".repeat(6_000));
+    let spaces = message(json!({"role": "user", "content": [{"type": "text", "text": text}]}));
+    let scale = Scale::new(Estimator::Tiktoken, 1.0);
+    let draft = due_with(&waiting(vec![user(50_000), spaces, user(20)]), Demand { scale, ..demand(1_000) });
+    assert_eq!((targets(&draft), named(&draft)), (vec!["e2", "e3"], vec!["e2", "e3"]));
+    assert!(draft.shortened[1].after >= draft.shortened[1].before, "{:?}", draft.shortened);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn a_cut_makes_a_message_clearly_smaller_and_is_named(
+        sizes in vec(prop_oneof![20_usize..150, 100_usize..2_000], 1..60), threshold in 1_000_u64..4_000,
+    ) {
+        let lines = waiting(sizes.iter().map(|size| user(*size)).collect());
+        let demand = Demand { explicit: false, keep: 1, ..demand(threshold) };
+        let plan = plan::plan(path(&lines), demand, Arc::default()).expect("a plan");
+        let Ok(draft) = climb(plan, NO_RULES, &|_, _| summary("A summary.")).map(completed) else { return Ok(()) };
+        for target in targets(&draft) {
+            prop_assert!(named(&draft).contains(&target), "{} is not named", target);
+            let place: usize = target[1..].parse().expect("a number");
+            let (before, after) = (sizes[place - 2] * 4, left(&draft, target));
+            let note = after.lines().find(|line| line.contains("left out to save room")).expect("a note");
+            let gain = before.saturating_sub(after.chars().count());
+            prop_assert!(gain >= (before / 10).min(1_000) && gain > note.chars().count(), "{} of {} with {}", gain, before, note);
+        }
+    }
 
     #[test]
     fn they_stay_fit_and_share_fairly(sizes in vec(prop_oneof![1_usize..60, 60_usize..20_000], 1..8), threshold in 4_000_u64..30_000) {
@@ -136,6 +171,8 @@ proptest! {
         let (least, most) = (chars.iter().min().copied().unwrap_or_default(), chars.iter().max().copied().unwrap_or_default());
         prop_assert!(most - least < 20, "{:?}", chars);
         let whole = (0..sizes.len()).filter(|at| !cut.contains(at)).map(|at| sizes[at] * 4).max().unwrap_or_default();
-        prop_assert!(cut.is_empty() || whole <= most, "a whole message of {} characters beside {:?}", whole, chars);
+        // A cut that saves less than a tenth, or than its note, is not made.
+        let hardly = (whole / 10).clamp(200, 1_000);
+        prop_assert!(cut.is_empty() || whole <= most + hardly, "a whole message of {} characters beside {:?}", whole, chars);
     }
 }
