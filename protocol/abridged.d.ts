@@ -1283,6 +1283,13 @@ export interface CompactionResult {
   parts?: PartOrigins | null;
   /** Candidates that did not become the summary, or a part of it. */
   rejected: Rejected[];
+  /**
+   * Entries that the compaction cuts or summarizes before any model has read them; absent where there are none. Where
+   * the
+   * frame would exceed 60 KiB, the last ones are left out: the compaction entry has an edit for each entry that is
+   * cut.
+   */
+  shortened?: ShortenedEntry[];
 }
 
 /** Method of a summary. */
@@ -1479,6 +1486,16 @@ export interface ContextFloor {
   pins: number;
   /** Newest user message and the messages that must stay with it. */
   latestTurn: number;
+}
+
+/** An entry that a compaction cuts or summarizes before any model has read it. */
+export interface ShortenedEntry {
+  /** The entry. `session/entry` returns it whole. */
+  entryId: EntryId;
+  /** Size of its message before, in tokens. */
+  tokensBefore: number;
+  /** Size of its message in the context, in tokens; 0 where it is summarized. */
+  tokensAfter: number;
 }
 
 /** Plan of a compaction. */

@@ -2,7 +2,7 @@
 
 use super::NotBuilt;
 use crate::{
-    compaction::{plan::Plan, preview::Preview},
+    compaction::{draft::Shortened, plan::Plan, preview::Preview},
     ids::{EntryId, OperationId, SessionId},
     models::ModelRef,
     protocol::codes::ErrorData,
@@ -267,6 +267,29 @@ pub struct CompactionResult {
     pub parts: Option<PartOrigins>,
     /// Candidates that did not become the summary, or a part of it.
     pub rejected: Vec<Rejected>,
+    /// Entries that the compaction cuts or summarizes before any model has read them; absent where there are none. Where the
+    /// frame would exceed 60 KiB, the last ones are left out: the compaction entry has an edit for each entry that is cut.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub shortened: Vec<ShortenedEntry>,
+}
+
+/// An entry that a compaction cuts or summarizes before any model has read it.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ShortenedEntry {
+    /// The entry. `session/entry` returns it whole.
+    pub entry_id: EntryId,
+    /// Size of its message before, in tokens.
+    pub tokens_before: u64,
+    /// Size of its message in the context, in tokens; 0 where it is summarized.
+    pub tokens_after: u64,
+}
+
+impl From<&Shortened> for ShortenedEntry {
+    fn from(shortened: &Shortened) -> Self {
+        let Shortened { entry, before, after } = shortened.clone();
+        Self { entry_id: entry, tokens_before: before, tokens_after: after }
+    }
 }
 
 /// A candidate that did not become the summary.

@@ -1,8 +1,9 @@
 //! The result of a compaction, as its end event and its answer carry it.
 
 use crate::{
+    compaction::draft::Shortened,
     conversation::entry::{self, Entry},
-    protocol::types::{CompactionResult, Rejected},
+    protocol::types::{CompactionResult, Rejected, ShortenedEntry},
     summary::made::Made,
     wire::transport::escaped_len,
 };
@@ -14,7 +15,7 @@ const LARGEST_RESULT: usize = 58 * 1024;
 /// The result of a written compaction, as it is sent. Where the frame would be too large, the summary is left out, then as
 /// much else as needed.
 #[must_use]
-pub fn sent(entry: &Entry, made: &Made) -> Option<Box<CompactionResult>> {
+pub fn sent(entry: &Entry, made: &Made, shortened: &[Shortened]) -> Option<Box<CompactionResult>> {
     let entry_id = &entry.id;
     let compaction = entry.compaction()?;
     let first_kept = compaction.first_kept_entry_id.clone().filter(|id| id != entry_id);
@@ -32,6 +33,7 @@ pub fn sent(entry: &Entry, made: &Made) -> Option<Box<CompactionResult>> {
         model: made.by.clone(),
         parts: made.parts.as_deref().cloned(),
         rejected: made.rejected.iter().map(Rejected::from).collect(),
+        shortened: shortened.iter().map(ShortenedEntry::from).collect(),
     });
     let too_large = |result: &CompactionResult| escaped_len(entry::raw(result).get()) > LARGEST_RESULT;
     if too_large(&result) {
@@ -45,6 +47,9 @@ pub fn sent(entry: &Entry, made: &Made) -> Option<Box<CompactionResult>> {
     }
     if too_large(&result) {
         result.short_summary = None;
+    }
+    while too_large(&result) && !result.shortened.is_empty() {
+        result.shortened.truncate(result.shortened.len() * 9 / 10);
     }
     Some(result)
 }

@@ -435,7 +435,7 @@ impl Core {
         if !planted(Fault::NoUsageBeforeEnd) {
             operation.emit(Event::UsageUpdated { usage: self.sent_usage.clone() });
         }
-        let end = match sent(entry, made) {
+        let end = match sent(entry, made, &draft.shortened) {
             Some(result) => End::Completed(Product::Compaction(result)),
             None => End::Failed(defect()),
         };

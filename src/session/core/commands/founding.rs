@@ -35,7 +35,9 @@ impl Core {
         tokens_after: u64,
     ) {
         let founding = Founding::of(&self.state, draft, first_newer, tokens_after, &mut self.stamps);
-        let Some((result, founding)) = founding.and_then(|it| Some((sent(&it.carrier, &draft.origin())?, it))) else {
+        let Some((result, founding)) =
+            founding.and_then(|it| Some((sent(&it.carrier, &draft.origin(), &draft.shortened)?, it)))
+        else {
             return self.finish(operation, End::Failed(defect()));
         };
         operation.commits();

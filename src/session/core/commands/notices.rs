@@ -26,7 +26,7 @@ const QUALITY_EVERY: Duration = Duration::from_secs(3_600);
 const HANDOFF: &str = "A handoff keeps more: session/handoff with the next goal begins a new session with a document about \
                        this one.";
 
-/// Entries that a notice names, at most.
+/// Entries that a notice names, at most. The result of the compaction names all of them.
 const MOST_NAMED: usize = 20;
 
 /// The notice that a compaction cut or summarized entries before any model has read them.
@@ -38,7 +38,7 @@ pub(in crate::session::core) fn of_shortened(entries: &[Shortened]) -> Option<Wa
     let listed: Vec<String> = entries.iter().take(MOST_NAMED).map(named).collect();
     let more = match entries.len().saturating_sub(MOST_NAMED) {
         0 => String::new(),
-        more => format!(" and {more} more"),
+        more => format!(" and {more} more, which the result of the compaction names in `shortened`"),
     };
     let of = if entries.iter().any(|it| it.after == 0) {
         "the beginnings and ends of the others"

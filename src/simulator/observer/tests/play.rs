@@ -107,6 +107,7 @@ pub fn result(entry: &Entry, tokens_after: u64) -> CompactionResult {
         model: None,
         parts: None,
         rejected: Vec::new(),
+        shortened: Vec::new(),
     }
 }
 
