@@ -182,7 +182,8 @@ pub enum Why {
         /// The one that stands in, in tokens.
         instead: u64,
     },
-    /// There is nothing to summarize before the messages of the user that no model has read, and the context fits the window.
+    /// There is nothing to summarize before the messages of the user that no model has read, and half of the reserve is free
+    /// for the answer.
     TooShort,
     /// Calls of the newest answer have no result yet.
     CallsOpen,
@@ -224,7 +225,7 @@ pub fn at_threshold(facts: Facts) -> Decision {
         () if attainable.is_some_and(|instead| context_tokens <= instead) => {
             Why::Unattainable { instead: attainable.unwrap_or_default() }
         }
-        () if facts.matter == Matter::None && context_tokens < budget.window => Why::TooShort,
+        () if facts.matter == Matter::None && context_tokens <= resting::rests_to(&budget) => Why::TooShort,
         () if turn == Turn::CallsOpen => Why::CallsOpen,
         // No answer comes from a context that is refused.
         () if turn == Turn::Between && !facts.mid_turn && !facts.refused => Why::MidTurn,
@@ -325,7 +326,9 @@ impl fmt::Display for Decision {
             ),
             Why::TooShort => write!(
                 f,
-                ", but nothing before the newest message can be summarized; a compaction is due after its answer."
+                ", but nothing before the newest messages, which no model has read, can be summarized; a compaction is due \
+                 after their answer, or over {} tokens.",
+                resting::rests_to(budget)
             ),
             Why::CallsOpen => {
                 write!(f, ", but tool calls have no result yet; a compaction is due when the last result is appended.")
@@ -443,9 +446,13 @@ mod tests {
             ),
             (Facts { budget: one, ..facts(170_000) }, Why::Unattainable { instead: 170_000 }, "due over 170000"),
             (Facts { budget: one, ..over }, Why::Due, "over the threshold of 1; a compaction is due"),
-            (Facts { matter: Matter::None, ..over }, Why::TooShort, "nothing before the newest message"),
-            (Facts { matter: Matter::None, ..facts(199_999) }, Why::TooShort, "due after its answer"),
-            (Facts { matter: Matter::None, ..facts(200_000) }, Why::Due, "is due"),
+            (Facts { matter: Matter::None, ..over }, Why::TooShort, "no model has read, can be summarized"),
+            (
+                Facts { matter: Matter::None, ..facts(191_808) },
+                Why::TooShort,
+                "a compaction is due after their answer, or over 191808 tokens",
+            ),
+            (Facts { matter: Matter::None, ..facts(191_809) }, Why::Due, "is due"),
             (Facts { images: heavy, ..facts(500) }, Why::Images, "have 15000001 bytes, over the budget of 15000000"),
             (Facts { images: heavy, rests_to: Some(191_808), mid_turn: false, ..over }, Why::Images, "due to leave"),
             (Facts { images: heavy, turn: Turn::CallsOpen, ..facts(500) }, Why::CallsOpen, "tool calls have no result"),
@@ -506,7 +513,7 @@ mod tests {
             matter: Matter::None,
             images: Images { bytes: images::BUDGET + 1, pinned: 0 },
             maintenances: MOST_MAINTENANCES,
-            ..facts(199_950)
+            ..facts(191_000)
         };
         let mut named = Vec::new();
         let changes: [fn(&mut Facts); 10] = [

@@ -7,7 +7,7 @@ mod window;
 
 pub use window::{unread, unread_ids};
 
-use super::style::Messages;
+use super::{ahead, style::Messages};
 use crate::{
     conversation::{
         context,
@@ -127,8 +127,8 @@ pub fn plan(path: Path, demand: Demand, prompts: Arc<Prompts>) -> Result<Plan, N
     while plan.summarized().is_empty() {
         match (too_large, keep) {
             (true, 1..) => keep /= 2,
-            // Edits make a context small enough that has nothing to summarize.
-            (true, 0) if demand.tokens_before >= demand.budget.window || demand.may_stay == 0 => break,
+            // Edits make a context small enough that has nothing to summarize. `decide::Why::TooShort` has the same bound.
+            (true, 0) if demand.tokens_before > ahead::waits_beyond(&demand.budget) || demand.may_stay == 0 => break,
             _ => return Err(NothingToDo::TooShort),
         }
         plan.cut = cut_at(keep);

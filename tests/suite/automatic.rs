@@ -322,10 +322,10 @@ fn a_threshold_that_cannot_be_met_starts_nothing_and_says_so() {
 fn a_request_over_the_threshold_with_nothing_before_it_starts_nothing_until_it_is_answered() {
     let mut daemon = Daemon::start();
     let session = session(&mut daemon, 16_000, &json!({}));
-    let request = user(&text_of(9_000, "large"));
+    let request = user(&text_of(8_000, "large"));
     assert_eq!(daemon.append(&session, std::slice::from_ref(&request))["next"]["type"], "none");
     let said = why(&mut daemon, &session);
-    assert!(said.contains("nothing before the newest message can be summarized"), "{said}");
+    assert!(said.contains("nothing before the newest messages, which no model has read, can be summarized"), "{said}");
     assert_eq!(daemon.append(&session, &[assistant("Read.")])["next"]["reason"], "threshold");
     assert_eq!(daemon.until("compaction_end")["params"]["event"]["outcome"], "completed");
 }

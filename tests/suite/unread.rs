@@ -235,3 +235,39 @@ fn messages_of_the_user_in_a_row_stay_in_a_compaction_by_a_client_that_names_no_
     assert_in_a_row(&texts, 3_000);
     assert_eq!(notices(&daemon, 0).len(), 1);
 }
+
+#[test]
+fn messages_in_a_row_leave_half_of_the_reserve_free_for_the_answer() {
+    let mut daemon = daemon();
+    let session = session(&mut daemon);
+    let most = WINDOW - WINDOW / 8;
+    let mut largest_left = 0;
+    for at in 0..40 {
+        let answer = daemon.append(&session, &[user(&printed(&format!("message {at:02}"), 60))]);
+        let (texts, size) = shown_of(&mut daemon, &session, "user");
+        let stay = texts.iter().filter(|text| text.starts_with("message ")).count();
+        assert!(size <= most && stay == at + 1, "{size} of {most} with {stay} messages");
+        match answer["next"]["type"].as_str() {
+            Some("none") => largest_left = largest_left.max(size),
+            _ => assert!(size < most - most / 20, "{size}"),
+        }
+    }
+    assert!((WINDOW * 3 / 4..=most).contains(&largest_left), "{largest_left}");
+    assert!(!notices(&daemon, 0).is_empty());
+}
+
+#[test]
+fn the_result_of_a_compaction_names_every_message_that_it_shortens() {
+    let mut daemon = daemon();
+    let session = session(&mut daemon);
+    let messages: Vec<Value> = (0..30).map(|at| user(&printed(&format!("message {at:02}"), 120))).collect();
+    let answer = daemon.append(&session, &messages);
+    let end = daemon.until("compaction_end");
+    daemon.until("settled");
+    let shortened = end["params"]["event"]["result"]["shortened"].as_array().expect("a list");
+    let ids: Vec<&Value> = shortened.iter().map(|it| &it["entryId"]).collect();
+    assert_eq!(ids, answer["entryIds"].as_array().expect("ids").iter().collect::<Vec<_>>());
+    assert!(shortened.iter().all(|it| it["tokensAfter"].as_u64() < it["tokensBefore"].as_u64()), "{shortened:?}");
+    let [notice] = &notices(&daemon, 0)[..] else { panic!("one notice") };
+    assert!(notice.contains(" and 10 more, which the result"), "{notice}");
+}

@@ -202,11 +202,11 @@ fn a_result_behind_a_message_that_no_model_has_read_stays_with_its_call() {
 }
 
 #[test]
-fn a_context_of_messages_that_no_model_has_read_is_only_edited_where_it_is_over_the_window() {
+fn a_context_of_messages_that_no_model_has_read_is_only_edited_where_half_of_the_reserve_is_not_free() {
     let sized = |tokens_before| Demand { tokens_before, ..demand(5_000) };
     let lines = [user(4_500), user(4_500)];
-    assert_eq!(kept(&lines, sized(9_999)), Err(NothingToDo::TooShort));
-    assert_eq!(kept(&lines, sized(10_000)), from("e0"));
+    assert_eq!(kept(&lines, sized(9_500)), Err(NothingToDo::TooShort));
+    assert_eq!(kept(&lines, sized(9_501)), from("e0"));
 }
 
 /// An entry of any kind that may be near messages of the user, and whether a model has read the entries before it.
@@ -281,10 +281,10 @@ fn behind_a_compaction_only_new_messages_or_a_large_context_are_compacted() {
 }
 
 #[test]
-fn a_request_alone_is_only_edited_where_the_context_is_over_the_window() {
+fn a_request_alone_is_only_edited_where_half_of_the_reserve_is_not_free() {
     let sized = |tokens_before| Demand { tokens_before, ..demand(5_000) };
-    assert_eq!(kept(&[user(9_000)], sized(9_999)), Err(NothingToDo::TooShort));
-    assert_eq!(kept(&[user(9_000)], sized(10_000)), from("e0"));
+    assert_eq!(kept(&[user(9_000)], sized(9_500)), Err(NothingToDo::TooShort));
+    assert_eq!(kept(&[user(9_000)], sized(9_501)), from("e0"));
 }
 
 #[test]
