@@ -527,6 +527,19 @@ fn a_hook_chooses_the_first_kept_entry() {
 }
 
 #[test]
+fn each_unread_message_that_a_hook_leaves_out_is_named() {
+    let (mut daemon, session) = answering(&plain(), json!(["hook/session_before_compact"]));
+    history(&mut daemon, &session);
+    let ids = daemon.append(&session, &["one", "two", "three"].map(user))["entryIds"].clone();
+    let supplied = json!({"summary": "Some of it was read.", "firstKeptEntryId": ids[2]});
+    let outcome = compacted(&mut daemon, &session, |_| replace(supplied));
+    let named = |id: &Value| json!({"entryId": id, "tokensAfter": 0});
+    let mut shortened = outcome["result"]["shortened"].as_array().expect("a list").clone();
+    shortened.iter_mut().for_each(|it| drop(it.as_object_mut().and_then(|it| it.remove("tokensBefore"))));
+    assert_eq!(shortened, [named(&ids[0]), named(&ids[1])], "{outcome:#}");
+}
+
+#[test]
 fn a_session_answers_everything_else_while_a_hook_is_asked() {
     let (mut daemon, session) = answering(&plain(), json!(["session_before_compact"]));
     let ids = history(&mut daemon, &session);
