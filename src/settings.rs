@@ -1,6 +1,7 @@
 //! Settings: their types, defaults and ranges. `layers` merges the sources of values; `ranges` reads the range beside
 //! the field of a number.
 
+pub mod alone;
 pub mod checked;
 pub mod files;
 pub mod layers;

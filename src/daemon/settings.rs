@@ -24,7 +24,7 @@ use crate::{
     },
     settings::{
         Flaw, Layers, Problem, Sourced, Subject,
-        files::{Alone, NotChanged, SettingsFiles, Target},
+        files::{self, NotChanged, SettingsFiles, Target},
         sources::{Reread, project_file, project_prompts},
     },
     watch::{Depth, Watcher},
@@ -176,7 +176,7 @@ impl LiveSettings {
     /// process keeps the file.
     fn change(&self, target: Target<'_>, patch: &Value) -> Result<(), Failure> {
         let file = lock(&self.files).file_of(target);
-        let alone = Alone::with(file, target).map_err(not_changed)?;
+        let alone = files::hold(file, target).map_err(not_changed)?;
         let mut files = lock(&self.files);
         files.change(&alone, target, patch).map_err(not_changed)?;
         self.reread(&mut files);

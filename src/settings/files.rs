@@ -4,6 +4,7 @@
 #![expect(clippy::disallowed_methods, reason = "reads and writes settings files")]
 
 use super::{
+    alone::Alone,
     checked::{Checked, check_all, check_layer, line_of, tighten},
     layers::{Layers, Source, from_environment},
     patch::patched_text,
@@ -20,9 +21,7 @@ use crate::{
 use serde_json::Value;
 use std::{
     collections::HashMap,
-    fs::{self, File},
-    io::{self, Write as _},
-    os::unix::fs::DirBuilderExt as _,
+    io,
     path::{Path, PathBuf},
 };
 
@@ -105,34 +104,16 @@ pub enum NotChanged {
     },
 }
 
-/// Keeps other processes from changing a file while it exists.
-pub struct Alone {
-    file: PathBuf,
-    /// The lock of the user's folder, which is made where it is missing, or of the project's folder, in which nothing is
-    /// written where it is missing.
-    lock: Option<File>,
-}
-
-impl Alone {
-    /// Waits for other processes that change a file.
-    ///
-    /// # Errors
-    /// When one of them takes too long, or the folder cannot be opened.
-    pub fn with(file: PathBuf, target: Target<'_>) -> Result<Self, NotChanged> {
-        let lock = match target {
-            Target::Global => {
-                let folder = folder_of(&followed(&file));
-                let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder);
-                made.and_then(|()| regular::hold_folder(&folder)).map(Some)
-            }
-            Target::Project(cwd) if !cwd.is_dir() => Ok(None),
-            Target::Project(cwd) => regular::hold_folder(cwd).map(Some),
-        };
-        match lock {
-            Ok(lock) => Ok(Self { file, lock }),
-            Err(error) => Err(NotChanged::Io { file, error }),
-        }
-    }
+/// Waits for other processes that change a file. The settings are not locked meanwhile.
+///
+/// # Errors
+/// When one of them takes too long, or the folder cannot be opened.
+pub fn hold(file: PathBuf, target: Target<'_>) -> Result<Alone, NotChanged> {
+    let held = match target {
+        Target::Global => Alone::with_file_of_user(file.clone()),
+        Target::Project(cwd) => Alone::with_file_of_project(file.clone(), cwd),
+    };
+    held.map_err(|error| NotChanged::Io { file, error })
 }
 
 impl SettingsFiles {
@@ -273,7 +254,7 @@ impl SettingsFiles {
     /// # Errors
     /// When the patch is invalid, the file is broken, or the write fails. Then the file is unchanged.
     pub fn change(&mut self, alone: &Alone, target: Target<'_>, patch: &Value) -> Result<(), NotChanged> {
-        let file = alone.file.clone();
+        let file = alone.file().to_owned();
         let mut layer = Layer::at(file.clone());
         layer.look(Trust::Trusted);
         if let Some(problem) = layer.problems.into_iter().find(|problem| problem.flaw == Flaw::Broken) {
@@ -315,9 +296,7 @@ impl SettingsFiles {
             let what = "with this the file would be larger than 1 MiB, and would not be read any more";
             return Err(NotChanged::Patch(Problem::broken(what.to_owned())));
         }
-        let missing = || Err(io::Error::new(io::ErrorKind::NotFound, "the session's folder is not there"));
-        let written = if alone.lock.is_some() { write(&file, &text) } else { missing() };
-        written.map_err(|error| NotChanged::Io { file, error })
+        alone.replace(&text).map_err(|error| NotChanged::Io { file, error })
     }
 
     /// Reads a project's files again, and takes the part that its trust allows, which may have changed too.
@@ -465,44 +444,19 @@ fn leads_out(cwd: &Path) -> bool {
     parts.iter().any(|part| part.symlink_metadata().is_ok_and(|about| about.is_symlink()))
 }
 
-/// The file that a link leads to: a user may keep the file elsewhere.
-fn followed(file: &Path) -> PathBuf {
-    file.canonicalize().unwrap_or_else(|_| file.to_owned())
-}
-
-fn folder_of(file: &Path) -> PathBuf {
-    file.parent().unwrap_or(Path::new(".")).to_owned()
-}
-
-/// Replaces the text of a file atomically. A link stays.
-fn write(file: &Path, text: &str) -> io::Result<()> {
-    let file = followed(file);
-    let folder = folder_of(&file);
-    fs::create_dir_all(&folder)?;
-    let kept = fs::metadata(&file).ok().map(|about| about.permissions());
-    if kept.as_ref().is_some_and(fs::Permissions::readonly) {
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "the file is read-only"));
-    }
-    regular::make_whole(&file, std::convert::identity, |writer| {
-        writer.write_all(text.as_bytes())?;
-        kept.map_or(Ok(()), |kept| writer.set_permissions(kept))
-    })?;
-    regular::sync_folder(&folder);
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::settings::ranges::{Effect, numbers};
     use serde_json::json;
+    use std::fs;
 
     fn files(home: &Path) -> SettingsFiles {
         SettingsFiles::read(home.join("settings.json"), &|_| None)
     }
 
     fn change(files: &mut SettingsFiles, target: Target<'_>, patch: &Value) -> Result<(), NotChanged> {
-        let alone = Alone::with(files.file_of(target), target)?;
+        let alone = hold(files.file_of(target), target)?;
         files.change(&alone, target, patch)
     }
 

@@ -56,6 +56,7 @@ const SHELL: &[&str] = &[
     "session/jobs/export",
     "session/jobs/pool",
     "session/handle",
+    "settings/alone",
     "settings/files",
     "settings/prompt_files",
     "watch",
