@@ -107,6 +107,7 @@ pub fn make_whole<E>(
 /// # Errors
 /// Errors of the operating system, and `WouldBlock` where another holder keeps the lock.
 pub fn hold_folder(folder: &Path) -> io::Result<File> {
+    // A change takes some milliseconds. The lock of the system itself waits without a limit.
     const TRIES: u32 = 200;
     const PAUSE: Duration = Duration::from_millis(10);
     let file = File::open(folder)?;
