@@ -16,7 +16,7 @@ pub fn run(out: &Path) -> Result<i32, String> {
         let folder = path.parent().unwrap_or(out);
         fs::create_dir_all(folder).map_err(|error| format!("{}: cannot be made: {error}", folder.display()))?;
         fs::write(&path, text).map_err(|error| format!("{}: cannot be written: {error}", path.display()))?;
-        print::note(&path.display().to_string());
+        print::line(&print::plain(&path.display().to_string()));
     }
     Ok(0)
 }
