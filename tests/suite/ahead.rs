@@ -199,19 +199,25 @@ fn a_daemon_that_dies_while_a_summary_is_made_ahead_leaves_no_operation_behind()
     assert_eq!(daemon.until("compaction_end")["params"]["event"]["outcome"], "completed");
 }
 
-/// Six rounds near the threshold with a provider that always answers so. Other settings let a summary begin again after one
-/// that was refused.
-fn six_rounds(step: Step) -> (Provider, Daemon, String) {
-    let provider = Provider::start(Format::OpenAiChat);
-    provider.otherwise(move |_: &Asked| step.clone());
+/// A session near the threshold, whose summaries ahead are asked of this provider without retries.
+fn near_the_threshold(provider: &Provider) -> (Daemon, String) {
     let home = Home::new();
     let set = json!({"compaction": {"speculative": true}, "retry": {"enabled": false}});
-    home.settings(&settings(&provider, Format::OpenAiChat, set));
+    home.settings(&settings(provider, Format::OpenAiChat, set));
     let mut daemon = Daemon::at(home);
     let session = daemon.new_session(json!({"cwd": "/project"}));
     let first = [user("Look at the parser."), assistant(&text_of(NEAR / 2, "parser"))];
     let second = [user("And at the lexer."), assistant(&text_of(NEAR / 2, "lexer"))];
     daemon.append(&session, &[first, second].concat());
+    (daemon, session)
+}
+
+/// Six rounds near the threshold with a provider that always answers so. Other settings let a summary begin again after one
+/// that was refused.
+fn six_rounds(step: Step) -> (Provider, Daemon, String) {
+    let provider = Provider::start(Format::OpenAiChat);
+    provider.otherwise(move |_: &Asked| step.clone());
+    let (mut daemon, session) = near_the_threshold(&provider);
     for round in 0..6 {
         while why(&mut daemon, &session).contains("is being made ahead") {}
         let patch = json!({"compaction": {"keepRecentTokens": 10_000 + round}});
@@ -236,14 +242,7 @@ fn requests_that_fail_are_bounded_over_closes_and_kills_and_a_failure_rests_over
     for (between, changes) in cases {
         let provider = Provider::start(Format::OpenAiChat);
         provider.otherwise(move |_: &Asked| Step::server_error());
-        let home = Home::new();
-        let set = json!({"compaction": {"speculative": true}, "retry": {"enabled": false}});
-        home.settings(&settings(&provider, Format::OpenAiChat, set));
-        let mut daemon = Daemon::at(home);
-        let session = daemon.new_session(json!({"cwd": "/project"}));
-        let first = [user("Look at the parser."), assistant(&text_of(NEAR / 2, "parser"))];
-        let second = [user("And at the lexer."), assistant(&text_of(NEAR / 2, "lexer"))];
-        daemon.append(&session, &[first, second].concat());
+        let (mut daemon, session) = near_the_threshold(&provider);
         for round in 0..6 {
             while why(&mut daemon, &session).contains("is being made ahead") {}
             // The failure is written before the next message.
