@@ -180,6 +180,15 @@ pub(super) const POSITIVES: &[(&str, &str)] = &[
         "gateways in Chinese",
         r"<chinese>(?:(?:[ :(，]|为|是|最大|最多|上限)*<limit> ?(?:个 ?)?(?:token|[^字个0-9a-z ]|$)(?:[^0-9。]{0,12}(?:实际|当前|本次|请求|输入)[^0-9。]{0,10}<requested>)?)?",
     ),
+    (
+        "gateways in Chinese: the context exceeds its limit",
+        r"上下文(?:长度|窗口|大小)? ?已?超[过出][^。，,0-9]{0,8}(?:限制|上限)(?:[^0-9。]{0,12}(?:请求|实际|当前|本次|输入)[^0-9。]{0,8}<requested>[^0-9。]{1,16}(?:最大|上限|限制)[^0-9。]{0,8}<limit>)?",
+    ),
+    // Without its subject it may be the room for the answer.
+    (
+        "gateways in Chinese: the tokens of the request exceed the limit of the model",
+        r"(?:请求|输入|提示词?)的? ?tokens? ?(?:总?数量?|长度)? ?已?超[过出]了?模型最大限制(?:[ :(，]|为|是)*<limit>",
+    ),
     ("Anyscale", r"received <requested> tokens, but the maximum input length is <limit> tokens"),
     ("DS4", r"prompt tokens \(<requested>\) exceeds context size \(<limit>\)"),
     (
@@ -243,7 +252,7 @@ pub(super) static PAYLOAD: LazyLock<Vec<Regex>> =
 pub(super) const NUMBER: &str = r"(?:[0-9]{1,3}(?:,[0-9]{3})+(?-u:\b)|[0-9]+(?:\.[0-9]+)?(?:万|[km]?(?-u:\b)))";
 
 /// "exceeds the model's maximum length" in Chinese: of its context, its input, or of all tokens. Not of its output.
-const CHINESE: &str = "超[过出][^。，,]{0,8}模型[^。，,]{0,40}?最大(?:上下文|输入|长度|token)(?:上下文|输入|长度|窗口|数量|数|tokens?| )*(?:限制|上限)?";
+const CHINESE: &str = "超[过出][^。，,]{0,8}模型(?:[^。，,]{0,40}?最大(?:上下文|输入|长度|token)|的?上下文)(?:上下文|输入|长度|窗口|数量|数|tokens?| )*(?:限制|上限)?";
 
 fn compiled<'a>(patterns: impl IntoIterator<Item = &'a str>) -> Vec<Regex> {
     let number = |pattern: String, name: &str| pattern.replace(&format!("<{name}>"), &format!("(?<{name}>{NUMBER})"));
