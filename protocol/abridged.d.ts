@@ -2841,6 +2841,8 @@ export type NoticeCode =
   | "usage_not_believed"
   /** A provider taught a window that is smaller than the one that the host, a setting or the catalog names. */
   | "window_learned"
+  /** A refusal states a limit below a request that the same server took. The limit does not count. */
+  | "window_doubted"
   /**
    * The file of learned windows cannot be read, or cannot be written. The windows of earlier runs are unknown, or
    * those of this

@@ -12,6 +12,8 @@ pub enum NoticeCode {
     UsageNotBelieved,
     /// A provider taught a window that is smaller than the one that the host, a setting or the catalog names.
     WindowLearned,
+    /// A refusal states a limit below a request that the same server took. The limit does not count.
+    WindowDoubted,
     /// The file of learned windows cannot be read, or cannot be written. The windows of earlier runs are unknown, or those of this
     /// run are forgotten at its end.
     WindowsNotKept,

@@ -79,6 +79,13 @@ fn notices(daemon: &Daemon, session: &str) -> Vec<String> {
     details.filter(|detail| detail.contains("tokens here instead of")).map(str::to_owned).collect()
 }
 
+/// Details of the notices about limits that do not count in a session.
+fn doubts(daemon: &Daemon, session: &str) -> Vec<String> {
+    let events = daemon.events.iter().filter(|frame| frame["params"]["sessionId"] == session);
+    let doubts = events.map(|frame| &frame["params"]["event"]).filter(|event| event["code"] == "window_doubted");
+    doubts.map(|event| event["detail"].as_str().expect("a detail").to_owned()).collect()
+}
+
 /// Details of the notices about the file of the windows.
 fn faults(daemon: &Daemon) -> Vec<String> {
     let notices = daemon.events.iter().filter(|frame| frame["method"] == "notice").map(|frame| &frame["params"]);
@@ -159,6 +166,39 @@ fn a_limit_below_a_prompt_that_another_session_got_through_counts_only_where_it_
     assert_eq!(window(&mut daemon, &other), (128_000, "default".to_owned()));
     assert_eq!(of(&refuse(&mut daemon, &other)), learned(32_768));
     assert_eq!(window(&mut daemon, &third), learned(32_768), "the accepted size is forgotten, too");
+}
+
+#[test]
+fn a_limit_that_does_not_count_is_told_once_per_session_and_number_with_the_way_to_make_it_count() {
+    let mut daemon = Daemon::start();
+    let [took, unnamed] = [(); 2].map(|()| session(&mut daemon, None));
+    let named = session(&mut daemon, Some(200_000));
+    answered(&mut daemon, &took, 24_000, 30_000);
+    answered(&mut daemon, &took, 8_000, 40_000);
+    let sessions = [&took, &unnamed, &named];
+    for _ in 0..2 {
+        for session in sessions {
+            refuse(&mut daemon, session);
+        }
+    }
+    assert_eq!(sessions.map(|session| window(&mut daemon, session).0), [128_000, 32_768, 200_000]);
+    let told = sessions.map(|session| doubts(&daemon, session));
+    assert_eq!([told[0].len(), told[1].len(), told[2].len()], [1, 0, 1], "{told:#?}");
+    for (detail, counts) in [(&told[0][0], "128000 tokens here"), (&told[2][0], "200000 tokens here")] {
+        for part in ["32768 tokens for some/model", "a request of 400", counts, "contextWindow", "models/forget"] {
+            assert!(detail.contains(part), "{part}: {detail}");
+        }
+    }
+    // The server states another limit.
+    let smaller = STATES.replace("32768", "30000");
+    daemon.append(&named, &[user("hi"), failed(&smaller)]);
+    assert_eq!(doubts(&daemon, &named).len(), 2);
+    // The way that the notice names.
+    daemon.ok("session/configure", json!({"sessionId": named, "contextWindow": 32_768}));
+    daemon.ok("models/forget", json!({"model": "some/model"}));
+    refuse(&mut daemon, &named);
+    assert_eq!(window(&mut daemon, &named).0, 32_768);
+    assert_eq!(doubts(&daemon, &named).len(), 2);
 }
 
 #[test]

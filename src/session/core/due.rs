@@ -12,6 +12,7 @@ use crate::{
     ids::{EntryId, ModelRef, OperationId},
     protocol::{
         events::{Event, Reason, RecoveryAction, RecoveryReason},
+        notices::NoticeCode,
         types::Cancelled,
     },
     session::{effects::Ticket, hooks::Hooks, operations::Asked, stop::Stop},
@@ -53,8 +54,8 @@ pub(super) struct Upkeep {
     pub resumed: Option<EntryId>,
     /// The last decision about a pruning.
     pub pruning: Option<Considered>,
-    /// The learned windows below named ones that the client was told of, in tokens.
-    pub told_windows: HashSet<(ModelRef, u64)>,
+    /// The notices about windows that the client got: the code, the model, and the window in tokens.
+    pub told_windows: HashSet<(NoticeCode, ModelRef, u64)>,
 }
 
 /// The compaction that waits for the end of the turn, and its entry in the file.

@@ -80,14 +80,18 @@ impl Core {
     /// Learns the window of a model, for all sessions. A model that took a larger request has a larger window. Where another
     /// session made that request, a limit counts in this session alone.
     pub(super) fn learn(&mut self, model: &ModelRef, window: u64, origin: WindowOrigin) {
-        if self.largest_accepted(model).is_some_and(|accepted| accepted > window) {
-            return;
-        }
+        let larger = |accepted: &u64| *accepted > window;
         let server = Server::of(&self.state.settings().settings, model);
-        let taken = self.state.learned.accepted(&server);
-        if origin == WindowOrigin::Refusal && taken.is_some_and(|accepted| accepted > window) {
-            self.state.learned.see(model, window);
-            return;
+        let here = self.largest_accepted(model).filter(larger);
+        let elsewhere = self.state.learned.accepted(&server).filter(larger);
+        match (origin, here, elsewhere) {
+            (WindowOrigin::Refusal, Some(accepted), _) => return self.tell_of_doubt(model, window, accepted),
+            (WindowOrigin::Saturation, Some(_), _) => return,
+            (WindowOrigin::Refusal, None, Some(accepted)) => {
+                self.state.learned.see(model, window);
+                return self.tell_of_doubt(model, window, accepted);
+            }
+            (WindowOrigin::Saturation, None, _) | (WindowOrigin::Refusal, None, None) => {}
         }
         let row = LearnedWindow::new(server, window, origin, self.stamps.now(), &self.state.id);
         self.teach(Change::Learned(row));
@@ -139,7 +143,7 @@ impl Core {
         else {
             return;
         };
-        if !self.upkeep.told_windows.insert((model.clone(), context_window)) {
+        if !self.is_news(NoticeCode::WindowLearned, &model, context_window) {
             return;
         }
         let evidence = match (origin, refusals) {
@@ -155,6 +159,30 @@ impl Core {
                  wrong, a larger request that succeeds corrects it, and so does models/forget."
             ),
         );
+    }
+
+    /// Tells of a limit that a refusal states and that does not count here, once for each model and number. The server may
+    /// have a smaller window since it took that request.
+    fn tell_of_doubt(&mut self, model: &ModelRef, limit: u64, accepted: u64) {
+        let counts = self.state.measure().budget.window;
+        let is_asked = self.state.model(self.state.path()).as_ref() == Some(model);
+        if !is_asked || limit >= counts || !self.is_news(NoticeCode::WindowDoubted, model, limit) {
+            return;
+        }
+        self.warn(
+            NoticeCode::WindowDoubted,
+            "A model refuses a request for a limit below one that it took",
+            format!(
+                "A refusal states a limit of {limit} tokens for {model}, which took a request of {accepted} tokens before. Its \
+                 window is {counts} tokens here as before. Where the server has a smaller window now, set contextWindow of \
+                 the model to {limit}, and call models/forget for the sessions without such a setting."
+            ),
+        );
+    }
+
+    /// Whether the client did not get this notice about a window yet.
+    fn is_news(&mut self, code: NoticeCode, model: &ModelRef, window: u64) -> bool {
+        self.upkeep.told_windows.insert((code, model.clone(), window))
     }
 
     fn limited(&self) -> Option<Limited> {
