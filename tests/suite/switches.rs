@@ -148,6 +148,12 @@ impl Case {
         next["type"].as_str().expect("a type").to_owned()
     }
 
+    /// Sets `compaction.speculative` of a session. Null unsets it.
+    fn makes_summaries_ahead(&mut self, session: &str, value: Value) {
+        let set = json!({"scope": "session", "sessionId": session, "patch": {"compaction": {"speculative": value}}});
+        self.daemon.ok("settings/set", set);
+    }
+
     /// The reason names each switch.
     fn names_each(&mut self, session: &str, but: &[Switch]) {
         let why = self.usage(session)["why"].as_str().expect("a text").to_owned();
@@ -226,11 +232,14 @@ fn mid_turn(case: &mut Case) {
         undo(case, &session);
     }
     let stopped = case.off.iter().any(|switch| switch.stops_the_threshold() && *switch != ReadOnly);
+    // A summary that is being made ahead since the first result would delay the compaction after the second.
+    case.makes_summaries_ahead(&session, json!(false));
     case.append(&session, &[user("Read."), calls(&["a", "b"])]);
     assert_eq!(case.next(&session, &[result("a", &text_of(6_400, "a"))]), "none", "{:?}", case.off);
     let batch = case.next(&session, &[result("b", "short")]);
     let acts = !stopped && !case.has(MidTurn);
     assert_eq!(batch == "maintenance", acts, "{:?}", case.off);
+    case.makes_summaries_ahead(&session, Value::Null);
     if case.has(MidTurn) && !stopped {
         case.names_each(&session, &[ReadOnly]);
         assert_eq!(case.next(&session, &[assistant("Done.")]), "maintenance", "{:?}", case.off);
