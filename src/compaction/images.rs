@@ -66,21 +66,39 @@ fn editable<'a>(message: &'a ContextMessage, may: &dyn Fn(&EntryId) -> bool) -> 
     (message.outline().image_bytes > 0 && may(entry)).then_some(entry)
 }
 
-/// The edit of a message that replaces those of its images with a notice for which `leaves` is true.
+/// The edit of a message that takes out those of its images for which `leaves` is true. A notice stands in the place of those
+/// that follow one another.
 fn without_images(
     message: &ContextMessage,
     entry: &EntryId,
     mut leaves: impl FnMut(&str) -> bool,
 ) -> Option<ContextEdit> {
-    let notice = format!("[Image left out to save room; entry {entry} has it (session/entry of abridged returns it)]");
     let mut value = message::value(&message.json())?;
-    let mut blocks: Vec<Value> = serde_json::from_value(value["content"].take()).ok()?;
-    for block in &mut blocks {
+    let blocks: Vec<Value> = serde_json::from_value(value["content"].take()).ok()?;
+    let (mut left, mut in_a_row) = (Vec::new(), 0);
+    for block in blocks {
         if block["type"] == "image" && leaves(block["data"].as_str().unwrap_or_default()) {
-            *block = json!({ "type": "text", "text": notice });
+            in_a_row += 1;
+            continue;
         }
+        left.extend(notice(entry, std::mem::take(&mut in_a_row)));
+        left.push(block);
     }
-    Some(ContextEdit { target_id: entry.clone(), replacement: Some(Replacement { content: blocks.into() }) })
+    left.extend(notice(entry, in_a_row));
+    Some(ContextEdit { target_id: entry.clone(), replacement: Some(Replacement { content: left.into() }) })
+}
+
+/// The block in the place of so many images, if there are any.
+fn notice(entry: &EntryId, images: usize) -> Option<Value> {
+    let (images, them) = match images {
+        0 => return None,
+        1 => ("Image".to_owned(), "it"),
+        _ => (format!("{images} images"), "them"),
+    };
+    let text = format!(
+        "[{images} left out to save room; entry {entry} has {them} (session/entry of abridged returns {them})]"
+    );
+    Some(json!({ "type": "text", "text": text }))
 }
 
 #[cfg(test)]
@@ -155,7 +173,23 @@ mod tests {
         let edits = but_newest(&context, 0, &|_| true);
         assert_eq!(left(&path, &edits).concat(), [0; 0]);
         let said = serde_json::to_string(&edits).expect("JSON");
-        assert!(said.contains("entry e1 has it") && said.contains("session/entry"), "{said}");
+        assert!(said.contains("[Image left out to save room; entry e0 has it (session/entry"), "{said}");
+        assert!(said.contains("[2 images left out to save room; entry e1 has them (session/entry"), "{said}");
+        assert_eq!(said.matches("left out").count(), 3, "one notice for images in a row: {said}");
         assert!((0..3).all(|at| said.contains(&format!("message {at}"))), "texts stay: {said}");
+    }
+
+    #[test]
+    fn images_with_a_text_between_them_have_a_notice_each() {
+        let mut line = message(0, None, "user", &[10, 20, 30]);
+        let blocks = line["message"]["content"].as_array_mut().expect("blocks");
+        blocks.insert(2, json!({"type": "text", "text": "between"}));
+        let mut path = Path::default();
+        path.push(Arc::new(Entry::parse(line.to_string().into()).expect("an entry")));
+        let edits = but_newest(&context::build(&path, &Prompts::default()), 0, &|_| true);
+        let said = serde_json::to_string(&edits).expect("JSON");
+        let order = ["message 0", "[Image left out", "between", "[2 images left out"];
+        let places: Vec<_> = order.iter().map(|part| said.find(part)).collect();
+        assert!(places.is_sorted() && !places.contains(&None), "{places:?} in {said}");
     }
 }

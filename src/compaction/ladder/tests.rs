@@ -255,7 +255,8 @@ fn content_that_an_edit_replaced_does_not_come_back_when_its_replacement_is_cut_
 #[test]
 fn the_notices_of_a_message_of_images_alone_are_clipped_again() {
     let image = json!({"type": "image", "mimeType": "image/png", "data": "AAAA"});
-    let images = message(json!({"role": "user", "content": vec![image; 20]}));
+    let gap = json!({"type": "text", "text": " "});
+    let images = message(json!({"role": "user", "content": vec![[image, gap]; 20].concat()}));
     let mut draft = climbed(keeping(&[user(5), answer(5), images], 2, demand(100_000)), &NO_PRUNING);
     draft = with_edits(&draft, &image_edits(&draft, 0));
     for less in [100, 50] {
