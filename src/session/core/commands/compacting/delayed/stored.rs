@@ -103,9 +103,13 @@ impl Core {
         if self.state.history().is_asleep() {
             return self.wake();
         }
-        match self.writable().is_ok() && self.entry_is_outdated() {
-            true => self.write_delayed_for(None),
-            false => {
+        match (self.entry_is_outdated(), self.writable()) {
+            (true, Ok(())) => self.write_delayed_for(None),
+            (true, Err(failure)) => {
+                self.upkeep.after_turn.is_unwritten = false;
+                self.delayed_is_not_written(&failure, None);
+            }
+            (false, _) => {
                 self.upkeep.after_turn.is_unwritten = false;
                 self.answer_withdrawn();
             }

@@ -413,6 +413,10 @@ fn a_cancel_is_answered_where_its_log_is_lost() {
     let mut effects = held.lose_log();
     effects.extend(finish_all(&mut held));
     assert!(answer(&effects, 2).expect("an answer")["cancelled"][0].is_object());
+    assert_eq!(notices(&effects), ["The compaction after the turn could not be recorded"]);
+    let told = effects.iter().position(|effect| matches!(effect, Effect::Emit(_, Event::Notice { .. })));
+    let answered = effects.iter().position(|effect| matches!(effect, Effect::Answer(2, _)));
+    assert!(told < answered, "the client knows that a restart may bring it back");
 }
 
 #[test]
