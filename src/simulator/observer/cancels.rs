@@ -45,7 +45,8 @@ impl Reached {
         let comes_later = |number| requests.open(number).is_some_and(Asked::comes_later);
         let asks_for_later = requests.compactions_before(asked.number).any(comes_later);
         let waits_on = pending().filter(|id| !later.is_superseded(id));
-        let named = operations.that_can_end(which.as_ref()).chain(&ahead).chain(waits_on);
+        let due = operations.due.named().filter(is_meant);
+        let named = operations.that_can_end(which.as_ref()).chain(&ahead).chain(waits_on).chain(due);
         let meant: Vec<OperationId> = named.cloned().collect();
         Self {
             request: asked.number,
@@ -129,7 +130,7 @@ impl Cancels {
         require(reached.which.is_some() || enough, Rule::CancelNamesAll, || {
             format!("cancel {} names {unstarted} of {} compactions that wait", asked.number, reached.waiting)
         })?;
-        let back = later.brought_back(file).filter(|id| ids.contains(id));
+        let back = later.brought_back(file).filter(|id| ids.contains(id) && !later.is_unrecorded());
         require(back.is_none(), Rule::AnsweredIsDurable, || {
             format!("cancel {} names {back:?}, which a restart brings back", asked.number)
         })?;

@@ -80,6 +80,11 @@ impl Due {
         self.introduced.keys()
     }
 
+    /// The operations that `next` has named and that have not started.
+    pub fn named(&self) -> impl Iterator<Item = &OperationId> {
+        self.next.iter().map(|next| &next.id)
+    }
+
     /// Whether a compaction may start by itself behind a change of the model.
     pub fn is_switched(&self) -> bool {
         self.switched

@@ -4,7 +4,7 @@ use super::{Observer, Rule, Verdict, broken, prunings, require};
 use crate::{
     ids::OperationId,
     log::memory::Disk,
-    protocol::{events::Event, types::Outcome},
+    protocol::{events::Event, notices::NoticeCode, types::Outcome},
     wire::outbox::About,
 };
 use serde_json::Value;
@@ -127,6 +127,10 @@ impl Observer {
             Event::ModelChanged { reason, .. } => {
                 self.recoveries.model_changes(*reason);
                 self.operations.relieved();
+                Ok(())
+            }
+            Event::Notice { code: NoticeCode::AfterTurnNotRecorded, .. } => {
+                self.later.not_recorded();
                 Ok(())
             }
             _ => Ok(()),

@@ -131,7 +131,7 @@ impl File {
         let place_of = |id: &EntryId| self.newest.get(id).or_else(|| self.broken.get(id)).copied();
         let parent = entry.parent.as_ref().and_then(|parent| place_of(parent).or_else(before));
         let before = self.lines.iter().rposition(|line| !line.is_stray);
-        let is_stray = ours && parent != before && self.goes_to_its_call(&entry, parent, before);
+        let is_stray = ours && self.goes_to_its_call(&entry, parent, before);
         let before = before.map(|before| &self.lines[before]).filter(|line| line.written_by == Writer::Session);
         if let Some(before) = before.and_then(|line| line.entry.as_ref())
             && ours
@@ -158,9 +158,13 @@ impl File {
         let calls = |other: &Arc<Entry>| {
             other.outline().is_some_and(|outline| outline.calls.iter().any(|call| call.id == result.call))
         };
-        let is_there = self.above(parent).any(calls);
-        let is_here = self.above(before.filter(|before| *before > 0)).any(calls);
-        is_there && !is_here
+        let is_there = || parent != before && self.above(parent).any(calls);
+        let is_here = || self.above(before.filter(|before| *before > 0)).any(calls);
+        // The entry of the call may share its line with a piece of another one.
+        let shared = entry.parent.as_ref().filter(|parent| !self.newest.contains_key(*parent));
+        let line = shared.and_then(|parent| self.broken_line_with(parent));
+        let is_on_it = || line.is_some_and(|line| line.contains(result.call.as_str()));
+        (is_there() || is_on_it()) && !is_here()
     }
 
     /// Whether a line is a tool result that went to another branch than the line before.

@@ -32,6 +32,8 @@ pub struct Later {
     planned: HashMap<OperationId, bool>,
     /// Whether a turn that was over starts nothing: the session was opened or moved, and no message came since.
     rests: bool,
+    /// Whether the client was told that the newest entry could not be written.
+    is_unrecorded: bool,
 }
 
 impl Later {
@@ -121,6 +123,19 @@ impl Later {
         if matches!(entry.body, Body::Compaction(_) | Body::ResetBoundary(_)) {
             self.superseded.extend(self.pending.iter().cloned());
         }
+        if entry.ours("after_turn").is_some() {
+            self.is_unrecorded = false;
+        }
+    }
+
+    /// The client is told that the newest entry could not be written.
+    pub fn not_recorded(&mut self) {
+        self.is_unrecorded = true;
+    }
+
+    /// Whether the client knows that the file may bring back a compaction which was cancelled.
+    pub fn is_unrecorded(&self) -> bool {
+        self.is_unrecorded
     }
 
     /// Whether an operation that waits gives way.

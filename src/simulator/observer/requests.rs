@@ -170,7 +170,8 @@ impl Requests {
                 format!("{id:?} was announced before append {} was answered", asked.number)
             })?;
             file.results_stand_at_their_calls(place)?;
-            if file.is_stray(place) {
+            // No result leaves the branch that the request names.
+            if file.is_stray(place) && asked.params["parentEntryId"].is_null() {
                 kept(file, place, message)?;
                 continue;
             }

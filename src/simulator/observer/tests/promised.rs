@@ -9,6 +9,7 @@ use crate::{
     conversation::spending::Trigger,
     protocol::{
         events::{Event, Reason, Strategy},
+        notices::{NoticeCode, Warning},
         types::Outcome,
     },
     session::{core::Input, effects::Effect, jobs::progress::Progress, operations::idle},
@@ -20,6 +21,28 @@ use serde_json::json;
 fn later(play: &mut Play, operation: &str) -> super::super::Verdict {
     let request = play.send("session/compact", json!({"when": "after_turn"}));
     play.answer(request, &json!({ "operationId": operation }))
+}
+
+/// The entry of a compaction after the turn.
+fn stores(play: &mut Play, operation: &str) -> super::super::Verdict {
+    let params = json!({"sessionId": "simulated", "when": "after_turn"});
+    let data = json!({"operationId": operation, "since": "2026-01-01T00:00:00.000Z", "params": params});
+    let entry = play.entry("custom", &[("customType", json!("abridged.after_turn")), ("data", data)]);
+    play.write(std::slice::from_ref(&entry))?;
+    later(play, operation)?;
+    play.announce(&entry, None)
+}
+
+/// A cancel, and its answer at once.
+fn cancels(play: &mut Play, operations: &[&str]) -> super::super::Verdict {
+    let cancel = play.cancel(json!({}));
+    let all: Vec<_> = operations.iter().map(|id| json!({"operationId": id, "kind": "compaction"})).collect();
+    play.answer(cancel, &json!({ "cancelled": all }))
+}
+
+/// The client is told that an entry could not be written.
+fn tells(play: &mut Play) -> super::super::Verdict {
+    play.emit(None, Event::from(Warning::new(NoticeCode::AfterTurnNotRecorded, "x", "y")))
 }
 
 fn answers(play: &mut Play) -> super::super::Verdict {
@@ -60,13 +83,27 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
         let cancel = play.cancel(json!({}));
         play.answer(cancel, &json!({"cancelled": []}))
     }),
+    (Rule::AnsweredIsDurable, "a restart brings back one that was cancelled", |play| {
+        stores(play, "a")?;
+        cancels(play, &["a"])
+    }),
+    (Rule::AnsweredIsDurable, "a restart brings it back, and the client was told so of an earlier one", |play| {
+        stores(play, "a")?;
+        tells(play)?;
+        cancels(play, &["a"]).expect("the client was told");
+        stores(play, "b")?;
+        cancels(play, &["a", "b"])
+    }),
+    (Rule::CancelNamesAll, "a cancel does not name an operation that follows an append", |play| {
+        let request = play.send("session/append", json!({"messages": [{"role": "user", "content": "x"}]}));
+        let entry = play.says("x");
+        play.write(std::slice::from_ref(&entry))?;
+        play.answer(request, &appended_before(&entry, "next", 900))?;
+        cancels(play, &[])
+    }),
     (Rule::LaterStarts, "it is forgotten with its process", |play| {
         play.append("x")?;
-        let params = json!({"sessionId": "simulated", "when": "after_turn"});
-        let data = json!({"operationId": "a", "since": "2026-01-01T00:00:00.000Z", "params": params});
-        let entry = play.entry("custom", &[("customType", json!("abridged.after_turn")), ("data", data)]);
-        play.write(std::slice::from_ref(&entry))?;
-        play.announce(&entry, None)?;
+        stores(play, "a")?;
         play.crash();
         play.opens()?;
         play.observer.left_alone()?;

@@ -112,13 +112,22 @@ impl Play {
 
     /// The write and the end of the compaction of a recovery.
     fn compacted_inside(&mut self, operation: &str, tokens_after: u64) -> Verdict {
+        self.compacted_from(operation, 500, tokens_after)
+    }
+
+    /// A compaction of a context that was refused at this size.
+    fn compacted_from(&mut self, operation: &str, tokens_before: u64, tokens_after: u64) -> Verdict {
         let entry = self.compaction();
         self.write(std::slice::from_ref(&entry))?;
         self.announce(&entry, Some(operation))?;
         self.emit(Some(operation), Event::UsageUpdated { usage: usage(100) })?;
         self.publish(recovering(operation))?;
         let left = Some((&*entry, tokens_after));
-        self.emit(Some(operation), compaction_end(Reason::Overflow, Outcome::Completed, left, true))
+        let mut end = compaction_end(Reason::Overflow, Outcome::Completed, left, true);
+        if let Event::CompactionEnd { result: Some(result), .. } = &mut end {
+            result.tokens_before = tokens_before;
+        }
+        self.emit(Some(operation), end)
     }
 
     fn recovery_ends(&mut self, operation: &str, outcome: RecoveryOutcome) -> Verdict {
@@ -202,7 +211,7 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
         play.append("two")?;
         play.fails_and_recovers("a", RecoveryAction::Compact)?;
         play.compacts_inside("a")?;
-        play.compacted_inside("a", 100)
+        play.compacted_from("a", 600, 100)
     }),
     (Rule::RecoveryFollowsEdit, "a recovery starts before its edit is announced", |play| {
         let answer = play.fails("a", TOO_LONG)?;
@@ -386,6 +395,16 @@ fn promotes(play: &mut Play) -> Verdict {
     play.emit(Some("a"), Event::ModelChanged { from: None, to, reason: ModelChange::Promotion })?;
     play.recovery_ends("a", RecoveryOutcome::Recovered)?;
     play.done()
+}
+
+#[test]
+fn messages_whose_ends_take_half_of_a_refused_context_may_be_summarized() -> Result<(), Violation> {
+    let mut play = Play::new();
+    play.append("one")?;
+    play.append("two")?;
+    play.fails_and_recovers("a", RecoveryAction::Compact)?;
+    play.compacts_inside("a")?;
+    play.compacted_from("a", 599, 100)
 }
 
 #[test]

@@ -35,7 +35,9 @@ pub(super) fn stays(open: &Open, reason: Reason, result: &CompactionResult, file
     let is_kept = |id: &EntryId| above[..kept].iter().any(|entry| entry.id == *id);
     let summarized = unread.iter().find(|entry| !is_kept(&entry.id) && !is_pinned(&entry.id));
     let least = unread.len() as u64 * LEAST_OF_A_MESSAGE;
-    require(summarized.is_none() || least > open.window / 2, Rule::UnreadStays, || {
+    // A context that was refused is as large as the window at most.
+    let window = if reason == Reason::Overflow { open.window.min(result.tokens_before) } else { open.window };
+    require(summarized.is_none() || least > window / 2, Rule::UnreadStays, || {
         let summarized = summarized.map(|entry| &entry.id);
         format!("{:?} summarizes {summarized:?}, one of {} messages that no model has read", open.id, unread.len())
     })
