@@ -12,6 +12,7 @@ pub mod founding;
 pub mod gate;
 pub mod handle;
 pub mod hooks;
+mod idle_turn;
 pub mod jobs;
 pub mod kind;
 pub mod log_work;

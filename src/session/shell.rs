@@ -12,6 +12,7 @@ use super::{
     forking::Forking,
     founding::{Founding, Told},
     handle::{CancelReply, HandOver, Inbox, Mail, SharedStatus, Urgent},
+    idle_turn::Turn,
     jobs::{self, DraftOrder, Job},
     log_work::{LogDone, LogFacts, LogWork},
     open::{Form, Opened},
@@ -49,10 +50,9 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    time::Instant,
+    time::{Duration, Instant},
 };
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
-use tokio_util::task::AbortOnDropHandle;
 
 /// A message of the shell's own work.
 #[expect(clippy::large_enum_variant, reason = "a few wait at a time")]
@@ -64,16 +64,6 @@ enum Message {
     Log(Box<dyn Log>, Option<LogDone>),
     /// The turn of the session for idle maintenance has come.
     IdleTurn(OwnedSemaphorePermit),
-}
-
-/// The turn of the session for idle maintenance.
-enum Turn {
-    /// It is not asked for.
-    No,
-    /// It is in the queue.
-    Waits { _queue: AbortOnDropHandle<()> },
-    /// It has come.
-    Comes { _permit: OwnedSemaphorePermit },
 }
 
 /// A request that waits for its answer.
@@ -335,7 +325,8 @@ impl Shell {
                 self.feed(core, Input::Log(done, facts))
             }
             Message::IdleTurn(permit) => {
-                self.turn = Turn::Comes { _permit: permit };
+                let stall = Duration::from_secs(core.state().settings().settings.compaction.stall_seconds);
+                self.turn = Turn::take(permit, stall);
                 self.feed(core, Input::IdleTurn(IdleTurn::Comes))
             }
         }
@@ -590,12 +581,7 @@ impl Shell {
         if let Ok(permit) = all.clone().try_acquire_owned() {
             return send(&messages, Message::IdleTurn(permit));
         }
-        let waits = tokio::spawn(async move {
-            if let Ok(permit) = all.acquire_owned().await {
-                send(&messages, Message::IdleTurn(permit));
-            }
-        });
-        self.turn = Turn::Waits { _queue: AbortOnDropHandle::new(waits) };
+        self.turn = Turn::wait(all, move |permit| send(&messages, Message::IdleTurn(permit)));
         send(&self.messages, Message::Input(Input::IdleTurn(IdleTurn::Waits)));
     }
 

@@ -53,6 +53,7 @@ const SHELL: &[&str] = &[
     "session/shared",
     "session/recording/recorder",
     "session/shell",
+    "session/idle_turn",
     "session/jobs/export",
     "session/jobs/pool",
     "session/handle",

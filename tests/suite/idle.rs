@@ -1,6 +1,6 @@
 //! Idle maintenance through the real binary: its events, the activity that ends it, and its turn among the sessions.
 
-use crate::support::{Daemon, assistant, calls, event, names, text_of, user};
+use crate::support::{Daemon, Home, assistant, calls, event, names, text_of, user};
 use serde_json::{Value, json};
 use std::net::TcpListener;
 
@@ -154,6 +154,25 @@ fn one_session_at_a_time_has_maintenance() {
     };
     assert_eq!(ended(&mut daemon), (json!(first), json!("cancelled")));
     assert_eq!(ended(&mut daemon), (json!(second), json!("completed")));
+}
+
+#[test]
+fn a_model_that_does_not_answer_holds_up_no_other_session() {
+    let mut daemon = Daemon::silent(Home::new());
+    daemon.ok("initialize", json!({"protocolVersion": 1, "capabilities": {"llm": {}}}));
+    let [first, second] = [(); 2].map(|()| session(&mut daemon, json!({"stallSeconds": 1}), None));
+    assert!(run_idle(&mut daemon, &first)["operationId"].is_string());
+    assert_eq!(run_idle(&mut daemon, &second), json!({"skipped": "queued"}));
+    let start = loop {
+        let start = daemon.until("idle_start")["params"].clone();
+        daemon.events.clear();
+        if start["sessionId"] == second {
+            break start;
+        }
+    };
+    assert!(start["operationId"].is_string());
+    let running = status(&mut daemon, &first)["operations"].clone();
+    assert!(running.as_array().is_some_and(|all| !all.is_empty()), "the first one still waits: {running}");
 }
 
 #[test]
