@@ -2010,8 +2010,11 @@ export interface Sourced {
 /**
  * All settings with their defaults. Token counts are in tokens, times in the unit their name ends with.
  *
- * `x-project` is the range of a number in the file of a project that is not trusted. With `x-outOfRange: "clamped"`
- * the nearest number of the range is used; any other number outside of its range is not used.
+ * `x-project` is the range of a number in the file of a project that is not trusted. Where −1 stands for none, it is
+ * allowed
+ * there, too. With `x-outOfRange: "clamped"` the nearest number of the range is used; any other number outside of its
+ * range
+ * is not used.
  */
 export interface Settings {
   /**
@@ -3181,8 +3184,11 @@ export interface ErrorObject {
 /**
  * All settings with their defaults. Token counts are in tokens, times in the unit their name ends with.
  *
- * `x-project` is the range of a number in the file of a project that is not trusted. With `x-outOfRange: "clamped"`
- * the nearest number of the range is used; any other number outside of its range is not used.
+ * `x-project` is the range of a number in the file of a project that is not trusted. Where −1 stands for none, it is
+ * allowed
+ * there, too. With `x-outOfRange: "clamped"` the nearest number of the range is used; any other number outside of its
+ * range
+ * is not used.
  */
 export interface SettingsInput {
   /**

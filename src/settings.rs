@@ -35,8 +35,9 @@ use std::{borrow::Cow, collections::BTreeMap};
 
 /// All settings with their defaults. Token counts are in tokens, times in the unit their name ends with.
 ///
-/// `x-project` is the range of a number in the file of a project that is not trusted. With `x-outOfRange: "clamped"`
-/// the nearest number of the range is used; any other number outside of its range is not used.
+/// `x-project` is the range of a number in the file of a project that is not trusted. Where −1 stands for none, it is allowed
+/// there, too. With `x-outOfRange: "clamped"` the nearest number of the range is used; any other number outside of its range
+/// is not used.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, PartialEq)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Settings {
@@ -144,10 +145,10 @@ pub struct CompactionSettings {
     #[schemars(range(min = 0, max = 1_000_000_000), extend("x-project" = within(0, 10_000_000)))]
     pub keep_recent_tokens: u64,
     /// Threshold in percent of the window; −1: none.
-    #[schemars(range(min = -1, max = 99), extend("x-outOfRange" = "clamped"))]
+    #[schemars(range(min = -1, max = 99), extend("x-outOfRange" = "clamped", "x-project" = within(25, 99)))]
     pub threshold_percent: i64,
     /// Threshold in tokens; −1: none.
-    #[schemars(range(min = -1, max = 1_000_000_000), extend("x-project" = within(-1, 10_000_000)))]
+    #[schemars(range(min = -1, max = 1_000_000_000), extend("x-project" = within(8_000, 10_000_000)))]
     pub threshold_tokens: i64,
     /// Continues a daemon-driven session after a compaction.
     pub auto_continue: bool,
@@ -163,7 +164,7 @@ pub struct CompactionSettings {
     /// Compacts while the user is away.
     pub idle_enabled: bool,
     /// The smallest context that is compacted while the user is away, in tokens.
-    #[schemars(range(min = 0, max = 1_000_000_000), extend("x-project" = within(1_000, 10_000_000)))]
+    #[schemars(range(min = 0, max = 1_000_000_000), extend("x-project" = within(8_000, 10_000_000)))]
     pub idle_threshold_tokens: u64,
     /// Time without activity after which the user counts as away, in seconds.
     #[schemars(range(min = 1, max = 86_400), extend("x-project" = within(60, 3_600)))]

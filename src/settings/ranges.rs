@@ -6,6 +6,9 @@ use schemars::generate::SchemaSettings;
 use serde_json::Value;
 use std::{fmt, sync::OnceLock};
 
+/// The number that stands for none, where a range begins with it.
+const NONE: i64 = -1;
+
 /// One step of the way to a value.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Step {
@@ -83,8 +86,11 @@ impl Number {
         }
     }
 
-    /// Whether a value is outside of a range of this number.
+    /// Whether a value is outside of a range of this number. None is in every range of a number that may be none.
     fn is_outside(&self, range: Range, found: &serde_json::Number) -> bool {
+        if self.range.least == NONE && whole(found) == Some(i128::from(NONE)) {
+            return false;
+        }
         let in_range = |it: f64| (range.least as f64..=range.most as f64).contains(&it);
         match self.kind {
             Kind::Whole => range.nearest(found).is_some(),
@@ -328,6 +334,18 @@ mod tests {
         for price in ["-0.5", "-1", "100000.5", "1e300"] {
             assert_eq!(outside_of(price), ["models[0].cost.input"], "{price}");
         }
+    }
+
+    #[test]
+    fn none_is_in_the_tighter_range_of_a_project() {
+        let outside_of = |percent: i64| {
+            let settings = serde_json::json!({"compaction": {"thresholdPercent": percent}});
+            outside(&settings, Trust::Untrusted).iter().map(Outside::nearest).collect::<Vec<_>>()
+        };
+        for percent in [-1, 25, 99] {
+            assert_eq!(outside_of(percent), [0; 0], "{percent}");
+        }
+        assert_eq!((outside_of(1), outside_of(0), outside_of(-2)), (vec![25], vec![25], vec![25]));
     }
 
     #[test]

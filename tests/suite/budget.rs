@@ -165,6 +165,32 @@ fn an_answer_that_breaks_off_is_counted_as_far_as_it_was_reported() {
     assert_eq!((&now["total"]["requests"], &now["total"]["input"]), (&json!(3), &json!(50_000 + 7_000)));
 }
 
+/// A cloned repository cannot make each turn of a large window pay for a summary.
+#[test]
+fn a_project_without_trust_cannot_compact_after_every_turn() {
+    for threshold in [json!({"thresholdPercent": 1}), json!({"thresholdTokens": 100})] {
+        let provider = Provider::start(Format::Anthropic);
+        provider.otherwise(model);
+        let large = json!({"provider": "test", "id": "large", "api": Format::Anthropic.api(),
+            "baseUrl": provider.base_url(), "contextWindow": 200_000});
+        let home = Home::new();
+        home.settings(&settings(&provider, Format::Anthropic, json!({"models": [large]})));
+        let folder = home.path("project");
+        std::fs::create_dir_all(folder.join(".abridged")).expect("a folder");
+        let mut compaction = json!({"keepRecentTokens": 0});
+        crate::summarizing::merge(&mut compaction, threshold.clone());
+        let text = json!({"compaction": compaction}).to_string();
+        std::fs::write(folder.join(".abridged/settings.json"), text).expect("a file");
+        let mut daemon = Daemon::at(home);
+        let session = daemon.new_session(json!({"cwd": folder, "model": "test/large"}));
+        for turn in 0..20 {
+            daemon.append(&session, &[user(&text_of(400, &format!("turn {turn}"))), assistant("Done.")]);
+            daemon.context(&session);
+        }
+        assert!(provider.asked().is_empty(), "{threshold}: {} requests", provider.asked().len());
+    }
+}
+
 #[test]
 fn a_ceiling_below_one_summary_lets_no_model_be_asked_and_says_so() {
     let provider = Provider::start(Format::Anthropic);
