@@ -149,7 +149,7 @@ impl Observer {
         self.spending.opens();
         self.trust.opens(access);
         self.operations.opens(&disk.running(), access)?;
-        if let Some(waiting) = self.later.opens(&self.file, &disk.running(), access) {
+        if let Some(waiting) = self.later.opens(&self.file, &disk.running(), access)? {
             self.operations.due.recalls(waiting);
         }
         Ok(())
@@ -254,7 +254,7 @@ impl Observer {
                 Ok(())
             }
             Effect::Emit(about, event) => self.emitted(about, event, disk),
-            Effect::Answer(request, answer) => self.answered_by_core(*request, answer),
+            Effect::Answer(request, answer) => self.answered_by_core(*request, answer, disk),
             Effect::Log(work) => {
                 let appends = self.requests.branching();
                 self.operations.log_goes_out(work);
@@ -465,7 +465,7 @@ impl Observer {
         })
     }
 
-    fn answered_by_core(&mut self, request: TicketNumber, answer: &Answer) -> Verdict {
+    fn answered_by_core(&mut self, request: TicketNumber, answer: &Answer, disk: &Disk) -> Verdict {
         let asked = self.requests.answered(request)?;
         self.defect(answer, &asked)?;
         let result = || match answer {
@@ -480,7 +480,7 @@ impl Observer {
                 self.recoveries.gives(&asked, Some(failure))?;
                 self.trust.refuses(&asked, failure, may_end, &self.file)?;
             }
-            return self.cancels.answered(&asked, None, &self.operations, &self.later, &self.file);
+            return self.cancels.answered(&asked, None, &self.operations, &self.later, &self.file, &disk.running());
         }
         self.sees_appends(&asked)?;
         let named = if matches!(asked.method, "session/compact" | "session/append" | "session/configure") {
@@ -505,7 +505,14 @@ impl Observer {
                 self.recoveries.appended(&asked, &named, &self.file);
             }
             "session/cancel" => {
-                self.cancels.answered(&asked, Some(&result()), &self.operations, &self.later, &self.file)?;
+                self.cancels.answered(
+                    &asked,
+                    Some(&result()),
+                    &self.operations,
+                    &self.later,
+                    &self.file,
+                    &disk.running(),
+                )?;
             }
             "session/compact" => {
                 let ends = |id: &OperationId| self.cancels.was_named(id) || self.turns.may_end_later();

@@ -304,8 +304,13 @@ impl Core {
         self.record(self.operations.unfinished());
     }
 
-    /// Records these operations in the lock.
-    pub(super) fn record(&mut self, operations: Vec<Unfinished>) {
+    /// Records these operations in the lock, and the compaction after the turn that a restart would bring back.
+    pub(super) fn record(&mut self, mut operations: Vec<Unfinished>) {
+        if let Some(begun) = &self.upkeep.after_turn.begun
+            && operations.iter().all(|it| it.operation_id != begun.operation_id)
+        {
+            operations.push(begun.clone());
+        }
         let skipped = if operations.is_empty() { Fault::RecordStays } else { Fault::StartNotRecorded };
         if self.may_record() && !planted(skipped) {
             self.effects.push(Effect::Record(operations));

@@ -10,6 +10,7 @@ use crate::{
     compaction::{decide::Rest, prune::pays::Considered, recovery::Remedy},
     conversation::attempts::Attempted,
     ids::{EntryId, ModelRef, OperationId},
+    log::Unfinished,
     protocol::{
         events::{Event, Reason, RecoveryAction, RecoveryReason},
         notices::NoticeCode,
@@ -67,6 +68,9 @@ pub(super) struct AfterTurn {
     pub is_unwritten: bool,
     /// A cancelled compaction that a restart would bring back: the entry which says that it waits no more is not on disk.
     pub withdrawn: Option<Withdrawn>,
+    /// A compaction that has started, or that the owner before has left behind, while the entry which says that it waits no
+    /// more is not on disk. The lock names it until then, also after its end: a restart does not bring it back.
+    pub begun: Option<Unfinished>,
 }
 
 /// A cancelled compaction whose entry is not on disk.

@@ -143,6 +143,7 @@ impl Core {
             other => self.work = other,
         }
         self.stop_running(None);
+        self.begun_is_lost();
         // Ends that were sent while the log was out are not in the record.
         self.record_running();
         if !planted(Fault::LostLogGoesOn) {

@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     ids::OperationId,
+    log::Unfinished,
     protocol::types::Outcome,
     session::effects::{Effect, TicketNumber},
 };
@@ -113,6 +114,7 @@ impl Cancels {
         operations: &Operations,
         later: &Later,
         file: &File,
+        running: &[Unfinished],
     ) -> Verdict {
         let is_it = |reached: &Reached| reached.request == asked.number;
         let place = self.writing.iter().position(is_it);
@@ -130,7 +132,8 @@ impl Cancels {
         require(reached.which.is_some() || enough, Rule::CancelNamesAll, || {
             format!("cancel {} names {unstarted} of {} compactions that wait", asked.number, reached.waiting)
         })?;
-        let back = later.brought_back(file).filter(|id| ids.contains(id) && !later.is_unrecorded());
+        let is_named = |id: &OperationId| running.iter().any(|it| it.operation_id == *id);
+        let back = later.brought_back(file).filter(|id| ids.contains(id) && !later.is_unrecorded() && !is_named(id));
         require(back.is_none(), Rule::AnsweredIsDurable, || {
             format!("cancel {} names {back:?}, which a restart brings back", asked.number)
         })?;

@@ -1,7 +1,7 @@
 //! Compactions after the turn: each waits for a complete answer without calls, and starts behind it.
 
 use super::{
-    Rule, Verdict,
+    Rule, Verdict, Violation,
     file::File,
     requests::{Asked, Requests},
     require,
@@ -34,6 +34,10 @@ pub struct Later {
     rests: bool,
     /// Whether the client was told that the newest entry could not be written.
     is_unrecorded: bool,
+    /// Whether the session has moved to another path, whose newest entry may be outdated.
+    is_elsewhere: bool,
+    /// Those that have ended, in this life or one before.
+    over: HashSet<OperationId>,
 }
 
 impl Later {
@@ -81,10 +85,11 @@ impl Later {
     }
 
     /// An operation ends.
-    pub fn ends(&self, id: &OperationId, outcome: Option<Outcome>, file: &File) -> Verdict {
+    pub fn ends(&mut self, id: &OperationId, outcome: Option<Outcome>, file: &File) -> Verdict {
         if !self.introduced.contains(id) {
             return Ok(());
         }
+        self.over.insert(id.clone());
         // A compaction that gives way is not planned.
         let gives_way = outcome == Some(Outcome::Skipped) && !self.planned.contains_key(id);
         self.began_behind_turn(id, outcome == Some(Outcome::Cancelled) || gives_way, file)
@@ -124,7 +129,7 @@ impl Later {
             self.superseded.extend(self.pending.iter().cloned());
         }
         if entry.ours("after_turn").is_some() {
-            self.is_unrecorded = false;
+            (self.is_unrecorded, self.is_elsewhere) = (false, false);
         }
     }
 
@@ -160,7 +165,7 @@ impl Later {
 
     /// The session is at another entry.
     pub fn moves(&mut self) {
-        self.rests = true;
+        (self.rests, self.is_elsewhere) = (true, true);
     }
 
     /// A message came.
@@ -174,15 +179,33 @@ impl Later {
     }
 
     /// A life begins: the compaction that waits by the file waits on, unless it had started. Returns it.
-    pub fn opens(&mut self, file: &File, running: &[Unfinished], access: Access) -> Option<OperationId> {
-        *self = Self { rests: true, ..Self::default() };
-        let id = stored(file)?;
-        let is_open = access == Access::Write && running.iter().all(|left| left.operation_id != id);
-        is_open.then(|| {
-            self.introduced.insert(id.clone());
-            self.pending.push(id.clone());
-            id
-        })
+    pub fn opens(
+        &mut self,
+        file: &File,
+        running: &[Unfinished],
+        access: Access,
+    ) -> Result<Option<OperationId>, Violation> {
+        let (mut over, may_be_outdated) = (std::mem::take(&mut self.over), self.is_unrecorded || self.is_elsewhere);
+        let waits = stored(file).filter(|_| access == Access::Write);
+        if let Some(id) = &waits {
+            let has_started = running.iter().any(|left| left.operation_id == *id);
+            let is_back = !has_started && over.contains(id) && !may_be_outdated && !file.another_wrote();
+            require(!is_back, Rule::EndedOnce, || format!("{id:?} has ended, and a restart brings it back"))?;
+            match has_started {
+                true => over.insert(id.clone()),
+                false => over.remove(id),
+            };
+        }
+        let waits = waits.filter(|id| running.iter().all(|left| left.operation_id != *id));
+        *self = Self {
+            rests: true,
+            is_elsewhere: may_be_outdated,
+            over,
+            introduced: waits.iter().cloned().collect(),
+            pending: waits.iter().cloned().collect(),
+            ..Self::default()
+        };
+        Ok(waits)
     }
 }
 

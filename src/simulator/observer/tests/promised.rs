@@ -94,6 +94,18 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
         stores(play, "b")?;
         cancels(play, &["a", "b"])
     }),
+    (Rule::EndedOnce, "a restart brings back one that has ended", |play| {
+        stores(play, "a")?;
+        play.effect(Effect::Record(vec![unfinished("a")]))?;
+        play.publish(compacting(Some("a")))?;
+        play.status(compacting(Some("a")))?;
+        play.emit(Some("a"), start())?;
+        play.publish(idle())?;
+        play.emit(Some("a"), end(Outcome::Skipped, None))?;
+        play.settles()?;
+        play.crash();
+        play.opens()
+    }),
     (Rule::CancelNamesAll, "a cancel does not name an operation that follows an append", |play| {
         let request = play.send("session/append", json!({"messages": [{"role": "user", "content": "x"}]}));
         let entry = play.says("x");

@@ -164,6 +164,7 @@ impl Core {
         let Request { id, kind, params, asked, stop } = request;
         let opening = self.opening(kind, Place::Top(id.clone()), asked, self.state.usage(), stop.clone());
         let operation = self.start_operation(opening);
+        self.delayed_has_begun(&id);
         self.moves(&id, &params);
         let initiator = params.initiator.unwrap_or(Initiator::User);
         let mut request = self.plan_request(params.keep_recent_tokens, initiator, Cause::Asked);

@@ -64,8 +64,9 @@ impl Core {
             return;
         }
         let Some(Stored { operation_id: id, since, params }) = self.stored_delayed() else { return };
-        if left_behind.iter().any(|left| left.operation_id == id) {
+        if let Some(left) = left_behind.iter().find(|left| left.operation_id == id) {
             self.upkeep.after_turn.is_unwritten = true;
+            self.upkeep.after_turn.begun = Some(left.clone());
             return;
         }
         let request = Request { id, kind: BY_CLIENT, params, asked: Asked::Unasked, stop: Stop::default() };
@@ -76,6 +77,29 @@ impl Core {
     fn stored_delayed(&self) -> Option<Stored> {
         let stored = Stored::deserialize(self.state.path().after_turn()?).ok()?;
         (stored.params.session_id == self.state.id).then_some(stored)
+    }
+
+    /// The compaction has started. The lock names it until the file does not.
+    pub(in crate::session::core) fn delayed_has_begun(&mut self, id: &OperationId) {
+        if self.entry_is_outdated() {
+            let begun = self.operations.unfinished().into_iter().find(|it| it.operation_id == *id);
+            self.upkeep.after_turn.begun = begun;
+        }
+    }
+
+    /// The newest entry is on disk, or cannot be written: the lock names what runs.
+    fn entry_is_settled(&mut self) {
+        if self.upkeep.after_turn.begun.take().is_some() {
+            self.record_running();
+        }
+        self.answer_withdrawn();
+    }
+
+    /// The log is lost: no entry can say that a compaction which has started waits no more.
+    pub(in crate::session::core) fn begun_is_lost(&mut self) {
+        if self.upkeep.after_turn.begun.is_some() {
+            self.delayed_is_not_written(&defect(), None);
+        }
     }
 
     /// Whether an entry about the compaction after the turn has to be written.
@@ -111,7 +135,7 @@ impl Core {
             }
             (false, _) => {
                 self.upkeep.after_turn.is_unwritten = false;
-                self.answer_withdrawn();
+                self.entry_is_settled();
             }
         }
     }
@@ -157,7 +181,7 @@ impl Core {
             ticket.ok(&BY_CLIENT.started(&id));
         }
         self.announce(entry, None);
-        self.answer_withdrawn();
+        self.entry_is_settled();
     }
 
     /// The entry cannot be written. The request fails, and the one before it counts again.
@@ -168,7 +192,7 @@ impl Core {
                 "The compaction after the turn could not be recorded",
                 format!("{failure}. After a restart of the daemon the session may have another one than now."),
             );
-            return self.answer_withdrawn();
+            return self.entry_is_settled();
         };
         let waiting = &mut self.upkeep.after_turn.waiting;
         let refused = match (waiting.as_mut().filter(|delayed| delayed.request.id == id), former) {

@@ -494,20 +494,84 @@ fn a_turn_that_was_over_at_the_opening_starts_nothing() {
     assert_eq!(started(&append(&mut held, 4, &done())), 1);
 }
 
-#[test]
-fn one_that_ran_when_the_process_died_does_not_wait_again() {
-    let mut held = session();
-    ask(&mut held, 1, json!({}));
-    for effect in append(&mut held, 2, &done()) {
+/// Writes the records among these effects into the lock.
+fn record(held: &mut Held, effects: Vec<Effect>) {
+    for effect in effects {
         if let Effect::Record(operations) = effect {
             held.log.record(operations);
         }
     }
+}
+
+/// The number of operations that the last record among these effects lists.
+fn recorded_last(effects: &[Effect]) -> Option<usize> {
+    effects.iter().rev().find_map(|effect| match effect {
+        Effect::Record(operations) => Some(operations.len()),
+        _ => None,
+    })
+}
+
+#[test]
+fn one_that_ran_when_the_process_died_does_not_wait_again() {
+    let mut held = session();
+    ask(&mut held, 1, json!({}));
+    let effects = append(&mut held, 2, &done());
+    record(&mut held, effects);
     let mut held = held.reopened();
     assert_eq!(waiting(&held), [""; 0]);
     finish_all(&mut held);
     let mut held = held.reopened();
     assert_eq!(started(&append(&mut held, 3, &done())), 0);
+}
+
+#[test]
+fn one_that_ran_does_not_wait_again_where_the_process_dies_twice_before_its_entry_is_written() {
+    let mut held = session();
+    ask(&mut held, 1, json!({}));
+    let effects = append(&mut held, 2, &done());
+    record(&mut held, effects);
+    for _ in 0..2 {
+        held = held.reopened();
+        let effects = held.core.effects().take();
+        assert_eq!(outcomes(&effects), [Outcome::Failed], "it is interrupted");
+        record(&mut held, effects);
+    }
+    let effects = finish_all(&mut held);
+    assert_eq!(recorded_last(&effects), Some(0), "the file says that it waits no more");
+    record(&mut held, effects);
+    let held = held.reopened();
+    assert_eq!(outcomes(&held.core.effects().take()), []);
+    assert_eq!(waiting(&held), [""; 0]);
+}
+
+#[test]
+fn one_that_was_cancelled_while_another_program_is_before_its_entry_does_not_wait_again() {
+    let mut held = session();
+    ask(&mut held, 1, json!({}));
+    let effects = append(&mut held, 2, &done());
+    record(&mut held, effects);
+    let work = log_work(held.turn()).expect("its entry");
+    assert_eq!(outcomes(&held.cancel(3)), [Outcome::Cancelled]);
+    let leaf = held.core.state().path().last().expect("a leaf").id.clone();
+    held.disk.append_as_another(&held::message("other", Some(leaf.as_str()))).expect("an entry");
+    let effects = held.back(work);
+    assert!(effects.iter().any(|effect| matches!(effect, Effect::Log(_))), "it is written again");
+    record(&mut held, effects);
+    assert_eq!(waiting(&held.reopened()), [""; 0]);
+}
+
+#[test]
+fn the_lock_names_none_that_has_ended_where_its_entry_cannot_be_written() {
+    for lose in [Held::lose_log as fn(&mut Held) -> Vec<Effect>, Held::refuse_write] {
+        let mut held = session();
+        ask(&mut held, 1, json!({}));
+        append(&mut held, 2, &done());
+        let mut effects = held.turn();
+        held.cancel(3);
+        effects.extend(lose(&mut held));
+        assert_eq!(notices(&effects), ["The compaction after the turn could not be recorded"]);
+        assert_eq!(recorded_last(&effects), Some(0));
+    }
 }
 
 #[test]
