@@ -209,14 +209,16 @@ fn a_whole_number_may_be_written_with_a_fraction() {
 #[test]
 fn an_invalid_number_of_a_project_names_the_range_of_projects() {
     let of = |settings: &str, trust| check_layer(settings, None, trust).0.problems[0].to_string();
-    let (narrow, same) = (r#"{"compaction": {"reserveTokens": -5}}"#, r#"{"compaction": {"thresholdPercent": 250}}"#);
+    let (narrow, clamped) =
+        (r#"{"compaction": {"reserveTokens": -5}}"#, r#"{"compaction": {"thresholdPercent": 250}}"#);
     assert_eq!(
         of(narrow, Trust::Untrusted),
         "line 1: compaction.reserveTokens: -5; expected 0 to 10000000 in a project, or 0 to 1000000000 in a trusted one"
     );
     assert_eq!(of(narrow, Trust::Trusted), "line 1: compaction.reserveTokens: -5; expected 0 to 1000000000");
-    let clamped = "line 1: compaction.thresholdPercent: 250; expected -1 to 99; 99 is used";
-    assert_eq!([Trust::Trusted, Trust::Untrusted].map(|trust| of(same, trust)), [clamped, clamped]);
+    let told = |expected: &str| format!("line 1: compaction.thresholdPercent: 250; expected {expected}; 99 is used");
+    assert_eq!(of(clamped, Trust::Trusted), told("-1 to 99"));
+    assert_eq!(of(clamped, Trust::Untrusted), told("25 to 99 in a project, or -1 to 99 in a trusted one"));
 }
 
 #[test]
