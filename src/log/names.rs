@@ -10,6 +10,12 @@ pub fn beside(path: &Path, suffix: &str) -> PathBuf {
     path.with_file_name(name)
 }
 
+/// The name of the document that a handoff saves for a session: `handoff-2026-01-01T00-00-00-000Z.md`. `timestamp` is the one
+/// of the session's header.
+pub fn of_document(timestamp: &str) -> String {
+    format!("handoff-{}.md", timestamp.replace([':', '.'], "-"))
+}
+
 /// The names that a file beside this one may get, in order: `session.jsonl.torn`, `session.jsonl.torn.2` and so on.
 pub fn names_beside(path: &Path, suffix: &str) -> impl Iterator<Item = PathBuf> {
     /// More are a defect, or somebody's joke.

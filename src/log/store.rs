@@ -11,6 +11,7 @@ use super::{
     header::{self, Found, header_line},
     history::History,
     lock::Lock,
+    names,
     repair::Repair,
     writer::{Medium, Unfinished, Writer},
 };
@@ -235,6 +236,7 @@ pub fn remove_beside(path: &Path) {
 pub fn delete(path: &Path) -> Result<(), StoreError> {
     let _lock = Lock::take(path)?;
     let failed = || StoreError::io(path, "cannot be deleted");
+    let document = header::peek(path).ok().map(|found| names::of_document(&found.header.timestamp));
     fs::remove_file(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => StoreError::Missing(path.to_owned()),
         _ => failed()(error),
@@ -253,21 +255,22 @@ pub fn delete(path: &Path) -> Result<(), StoreError> {
             fs::remove_file(file.path()).map_err(failed())?;
         }
     }
-    delete_saved(&path.with_extension(""));
+    if let Some(name) = document {
+        delete_document(&path.with_extension(""), &name);
+    }
     Ok(())
 }
 
-/// Deletes the documents that were saved beside a session file, and their folder where nothing else is in it. The session
-/// is gone by then, so a refusal of the operating system leaves them.
-fn delete_saved(folder: &Path) {
+/// Deletes the document that was saved with a session, and its folder where nothing else is in it. The session is gone by
+/// then, so a refusal of the operating system leaves them.
+fn delete_document(folder: &Path, document: &str) {
     // A link leads to the files of others.
     if !fs::symlink_metadata(folder).is_ok_and(|it| it.is_dir()) {
         return;
     }
     for file in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let name = file.file_name().to_string_lossy().into_owned();
         let is_file = file.file_type().is_ok_and(|kind| kind.is_file());
-        if is_file && name.starts_with("handoff-") && name.ends_with(".md") {
+        if is_file && file.file_name() == document {
             let _ = fs::remove_file(file.path());
         }
     }

@@ -358,6 +358,11 @@ fn a_draft_is_edited_and_handed_in_byte_for_byte() {
     assert_eq!(fs::read_to_string(&saved).expect("a file"), edited);
     assert_eq!(saved.parent(), Some(file_of(&mut daemon, &new).with_extension("").as_path()));
     assert!(saved.file_name().is_some_and(|name| name.to_string_lossy().starts_with("handoff-")));
+    // Other files in the folder are not of the session.
+    let others = ["handoff-notes.md", "handoff-2026-01-01T00-00-00-000Z.md"].map(|name| saved.with_file_name(name));
+    others.iter().for_each(|other| fs::write(other, "mine").expect("a file"));
+    daemon.ok("session/delete", json!({"sessionId": new}));
+    assert_eq!((saved.exists(), others.map(|other| other.exists())), (false, [true, true]));
 }
 
 #[test]

@@ -7,6 +7,7 @@ use crate::{
         entry::{CarriedTodos, Entry, Stamps},
     },
     ids::EntryId,
+    log::names,
     prompts::{Prompt, escape_tags, escape_within},
     redact::Clean,
     session::state::State,
@@ -89,7 +90,7 @@ impl Founding {
     /// The same with the document in a file, too.
     #[must_use]
     pub fn saving(self, text: Clean) -> Self {
-        let name = format!("handoff-{}.md", self.header.timestamp.replace([':', '.'], "-"));
+        let name = names::of_document(&self.header.timestamp);
         Self { saved: Some(Saved { name, text }), ..self }
     }
 }
