@@ -69,6 +69,8 @@ impl Medium for SessionFile {
         };
         write_new().inspect_err(|_| drop(fs::remove_file(&new)))?;
         self.file = Arc::new(file);
+        // Nobody else knows the new file. The lock file holds in any case.
+        let _ = self.lock.hold_session(&self.path);
         regular::sync_folder(self.path.parent().unwrap_or(Path::new(".")));
         Ok(Bytes::File(self.file.clone()))
     }

@@ -33,6 +33,8 @@ const BEGINNING: &[u8] = b"{\"pid\":";
 pub struct Lock {
     file: File,
     path: PathBuf,
+    /// The session file, which is locked, too. None before it is there, and where its file system has no locks.
+    session: Option<File>,
     left_behind: Vec<Unfinished>,
     /// The operations of the record: open ones, or those of the last owner whose end was not sent.
     recorded: Vec<Unfinished>,
@@ -170,10 +172,28 @@ impl Lock {
             Err(why) => return Err(planted(path, why.to_owned())),
         };
         let recorded = left_behind.clone();
-        let mut lock = Self { file, path: path.to_owned(), left_behind, recorded, outdated: false };
+        let mut lock = Self { file, path: path.to_owned(), session: None, left_behind, recorded, outdated: false };
         // The operations of the last owner stay in the record until their ends are sent.
         lock.write();
         Ok(Some(lock))
+    }
+
+    /// Locks the session file, too: neither another name of the file nor another lock file makes a second writer.
+    ///
+    /// # Errors
+    /// `Locked` where another process holds it; those of the operating system.
+    pub fn hold_session(&mut self, session: &Path) -> Result<(), StoreError> {
+        let failed = StoreError::io(session, "cannot be written; to look at it, load it with readOnly: true");
+        let file = regular::open_to_append(session).map_err(failed)?;
+        self.session = match file.try_lock() {
+            Ok(()) => Some(file),
+            Err(TryLockError::WouldBlock) => return Err(StoreError::Locked { pid: None }),
+            Err(TryLockError::Error(error)) => {
+                tracing::warn!(%error, path = %session.display(), "the session file cannot be locked; its lock file is");
+                None
+            }
+        };
+        Ok(())
     }
 
     /// Takes the operations that the last owner did not end, outer ones first.
@@ -282,6 +302,8 @@ fn read(file: &File) -> io::Result<Content> {
 
 impl Drop for Lock {
     fn drop(&mut self) {
+        // A child process has the open file until it begins its own program. Unlocked, the file is free at once.
+        let _ = self.session.as_ref().map(File::unlock);
         // A record of an operation stays for the next owner; a file that took the lock's name stays too.
         if self.recorded.is_empty() && regular::is_at(&self.file, &self.path) {
             // Removed while it is held: no other process holds this very file, and the next owner makes its own.
@@ -316,6 +338,25 @@ mod tests {
         let second = Lock::take(&session).expect("the lock");
         assert!(Lock::hold(late, &path).expect("free").is_none(), "another file is at the path");
         drop(second);
+    }
+
+    #[test]
+    fn a_session_has_one_writer_whatever_its_name_and_its_lock_file() {
+        let (home, session, path) = session();
+        fs::write(&session, "").expect("a file");
+        let mut lock = Lock::take(&session).expect("the lock");
+        lock.hold_session(&session).expect("free");
+        let other_name = home.path().join("t.jsonl");
+        fs::hard_link(&session, &other_name).expect("a second name");
+        // The lock file of the owner was removed, so that another one can be made.
+        fs::remove_file(&path).expect("removed");
+        for name in [&session, &other_name] {
+            let mut second = Lock::take(name).expect("a lock file");
+            let refused = second.hold_session(name).expect_err("it has a writer");
+            assert!(matches!(refused, StoreError::Locked { pid: None }), "{refused}");
+        }
+        drop(lock);
+        Lock::take(&other_name).expect("the lock").hold_session(&other_name).expect("free");
     }
 
     #[test]

@@ -75,6 +75,7 @@ impl Owned {
         let left_behind = lock.left_behind();
         let file = regular::open_to_append(path)
             .map_err(StoreError::io(path, "cannot be written; to look at it, load it with readOnly: true"))?;
+        lock.hold_session(path)?;
         let file = Arc::new(file);
         // The lock is held: from here on the path and the open file are the same file.
         let found = header::peek(path)?;
@@ -142,8 +143,9 @@ pub fn follow(source: Source, found: Found, indexed_at_once: u64) -> Result<Open
 pub fn create(path: &Path, header: &Header, first: &[String]) -> Result<(Box<dyn Log>, Source), StoreError> {
     let folder = path.parent().unwrap_or(Path::new("."));
     create_private_folder(folder)?;
-    let lock = Lock::take(path)?;
+    let mut lock = Lock::take(path)?;
     let file = Arc::new(regular::make(path).map_err(StoreError::io(path, "cannot be made"))?);
+    lock.hold_session(path)?;
     let line = header_line(header);
     let found = Found { header: header.clone(), title: None, end: line.len() as u64 + 1, lines: 1 };
     let source = Source::of(path.to_owned(), Bytes::File(file.clone()), &found);
