@@ -188,6 +188,24 @@ fn a_session_of_another_process_is_locked_and_may_be_looked_at() {
 }
 
 #[test]
+fn another_name_or_another_lock_file_makes_no_second_writer() {
+    let mut first = Daemon::start();
+    let path = session_of(&first.home, "shared", &turns(3));
+    first.load(&path);
+    let other_name = first.home.path("other.jsonl");
+    fs::hard_link(&path, &other_name).expect("a second name");
+    fs::remove_file(first.home.path("shared.jsonl.lock")).expect("the lock file");
+    for path in [path.clone(), other_name] {
+        let mut second = Daemon::start();
+        let error = second.err("session/load", json!({"path": path}));
+        assert_eq!((&error["code"], &error["data"]["code"]), (&json!(-32004), &json!("locked")), "{error}");
+        second.ok("session/load", json!({"path": path, "readOnly": true}));
+    }
+    first.kill();
+    Daemon::start().load(&path);
+}
+
+#[test]
 fn an_old_file_is_replaced_at_the_first_write_and_kept() {
     let mut daemon = Daemon::start();
     let mut lines = vec![
