@@ -13,11 +13,12 @@ use crate::{
         draft::Draft,
         fruitless::Refused,
         gauge::Fullness,
-        meter,
+        meter, plan,
         request::Cause,
     },
     conversation::{
         entry::{Body, Entry},
+        message::outline::Role,
         path::Path,
     },
     ids::{EntryId, ModelRef, OperationId},
@@ -147,9 +148,18 @@ impl Making {
         let pins = || entry.ours("pin").or_else(|| entry.ours("unpin")).and_then(target);
         match &entry.body {
             Body::ResetBoundary(_) | Body::Compaction(_) => true,
-            Body::ContextEdit(edit) => is_summarized(&edit.target_id) || self.edits(&edit.target_id),
+            Body::ContextEdit(edit) => {
+                let removes = edit.replacement.is_none();
+                is_summarized(&edit.target_id) || self.edits(&edit.target_id) || removes && self.covers_unread(path)
+            }
             _ => entry.undoes().is_some() || pins().is_some_and(|id| is_summarized(&id)),
         }
+    }
+
+    /// Whether it summarizes a message of the user that no model has read: the answer behind it was removed.
+    fn covers_unread(&self, path: &Path) -> bool {
+        let unread = path.len() - plan::unread(path).len();
+        path.iter().take(self.cut()).skip(unread).any(|entry| entry.is_from(Role::User))
     }
 
     /// The place before which all is summarized. Nothing more than the covered entries is.
