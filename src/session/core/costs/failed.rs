@@ -59,3 +59,18 @@ impl FailedAhead {
         mirroring::entry_of("custom", &stamps.stamp(), parent, &fields)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_add_up_and_the_newest_failure_stays() {
+        let failure = |why: &str| Some(FailureAhead { why: why.to_owned(), ..FailureAhead::default() });
+        let mut all = FailedAhead { tokens: 1, failure: failure("first") };
+        all.add(FailedAhead { tokens: 2, failure: None });
+        assert_eq!(all, FailedAhead { tokens: 3, failure: failure("first") });
+        all.add(FailedAhead { tokens: u64::MAX, failure: failure("second") });
+        assert_eq!(all, FailedAhead { tokens: u64::MAX, failure: failure("second") });
+    }
+}

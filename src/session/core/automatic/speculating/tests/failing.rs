@@ -113,6 +113,45 @@ fn a_success_ends_the_row() {
     assert_eq!(codes(&refuse(&mut held, order)), [], "it is the first again");
 }
 
+#[test]
+fn a_success_lets_the_next_one_begin_with_the_settings_that_failed() {
+    let mut held = near();
+    let order = ask(&mut held);
+    refuse(&mut held, order);
+    set(&mut held, json!({"keepRecentTokens": 600}));
+    let order = planning(append(&mut held, 2, user("go on"))).expect("the next one");
+    let order = drafting(&mut held, order);
+    held.feed(Input::Drafted(order.id.clone(), Ok(written_by_model(order))));
+    set(&mut held, json!({}));
+    assert!(planning(append(&mut held, 3, user("go on"))).is_some());
+}
+
+#[test]
+fn the_rest_is_told_once_and_equal_settings_do_not_end_it() {
+    let mut held = near();
+    let mut order = ask(&mut held);
+    for (number, told) in [(2, vec![]), (3, vec![NoticeCode::SpeculationRests]), (4, vec![])] {
+        assert_eq!(codes(&refuse(&mut held, order)), told, "{number}");
+        set(&mut held, json!({"keepRecentTokens": 600 + number}));
+        let next = planning(append(&mut held, number, user("go on"))).expect("the next one");
+        order = drafting(&mut held, next);
+    }
+    refuse(&mut held, order);
+    // As a settings file that is read again.
+    set(&mut held, json!({"keepRecentTokens": 604}));
+    assert!(planning(append(&mut held, 5, user("go on"))).is_none());
+}
+
+#[test]
+fn a_request_of_a_summary_that_is_being_made_has_a_use_until_it_ends() {
+    let mut held = near();
+    let order = ask(&mut held);
+    held.feed(lied(&order.id, 5_000));
+    assert_eq!(held.core.tokens_ahead(), fruitless::most(WINDOW));
+    refuse(&mut held, order);
+    assert_eq!(held.core.tokens_ahead(), fruitless::most(WINDOW) - 5_000);
+}
+
 /// Appends short messages while other settings make each summary stale, and reports a request of each one by `report`. With
 /// `late` the report follows the end of its summary. Returns the session and the tokens that were sent.
 fn spend(report: fn(&OperationId, u64) -> Input, late: bool) -> (Held, u64) {
@@ -292,6 +331,29 @@ fn a_compaction_carries_the_tokens_that_came_to_nothing_before_it() {
         assert_eq!(held.core.unused_by_wall().is_empty(), begins, "{minutes}");
         assert_eq!(planning(append(&mut held, 1, user("go on"))).is_some(), begins, "{minutes}");
     }
+}
+
+#[test]
+fn costs_before_a_compaction_are_those_that_it_carries() {
+    let mut held = Held::new();
+    let usage = json!({"input": 2 * WINDOW - 1_000, "output": 0, "cacheRead": 0, "cacheWrite": 0});
+    let cost = json!({"kind": "compaction", "purpose": "compaction", "trigger": "speculative", "provider": "p",
+        "model": "m", "usage": usage});
+    let mut cost: Value = serde_json::from_str(&line("cost", Some("m"), "usage", cost)).expect("JSON");
+    cost["timestamp"] = held.at.wall.to_string().into();
+    let compaction = json!({"summary": "s", "firstKeptEntryId": "m", "tokensBefore": 9,
+        "preserveData": {"abridged": {"entryId": "c", "spent": {"unused": []}}}});
+    let mut first: Value = serde_json::from_str(&messages()[0]).expect("JSON");
+    first["parentId"] = "c".into();
+    let mut lines = vec![
+        line("m", None, "message", json!({"message": {"role": "user", "content": "go"}})),
+        cost.to_string(),
+        line("c", Some("cost"), "compaction", compaction),
+        first.to_string(),
+    ];
+    lines.extend(messages().into_iter().skip(1));
+    held = near_of(&lines, json!({}));
+    assert!(planning(append(&mut held, 1, user("go on"))).is_some());
 }
 
 #[test]
