@@ -151,7 +151,8 @@ impl Core {
         let found = |place: usize| Some((place, FailedAhead::of(&recent[place])?.failure?));
         let Some((place, failure)) = (0..recent.len()).rev().find_map(found) else { return };
         let FailureAhead { context_tokens, span, row, model, settings, why } = failure;
-        let is_same = model == self.state.model(path) && settings == digest(self.state.settings());
+        // The model is compared where the rest is asked for.
+        let is_same = settings == digest(self.state.settings());
         // A model answered since.
         let is_over = recent[place + 1..].iter().any(|entry| speculative(entry).is_some());
         let (refused, settings) = (Refused { context_tokens, span }, self.state.settings().clone());

@@ -5,7 +5,7 @@ use crate::{
     ask::{purpose::Purpose, request::Update, spent::Spent},
     compaction::fruitless,
     conversation::{message::Usage as Tokens, spending::Trigger},
-    protocol::notices::NoticeCode,
+    protocol::{SessionConfigure, notices::NoticeCode},
     session::jobs::progress::Progress,
     summary::model::writer::Step,
 };
@@ -124,6 +124,21 @@ fn a_success_lets_the_next_one_begin_with_the_settings_that_failed() {
     held.feed(Input::Drafted(order.id.clone(), Ok(written_by_model(order))));
     set(&mut held, json!({}));
     assert!(planning(append(&mut held, 3, user("go on"))).is_some());
+}
+
+#[test]
+fn another_model_lets_the_next_one_begin_also_over_a_reopening() {
+    for reopens in [false, true] {
+        let mut held = near();
+        let order = ask(&mut held);
+        refuse(&mut held, order);
+        record(&mut held);
+        held.edit::<SessionConfigure>(2, json!({"model": "p/other"}));
+        let work = log_work(held.turn()).expect("a write");
+        held.back(work);
+        let mut held = if reopens { reopened(held) } else { held };
+        assert!(planning(append(&mut held, 3, user("go on"))).is_some(), "{reopens}");
+    }
 }
 
 #[test]
