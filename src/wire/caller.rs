@@ -68,10 +68,7 @@ impl Caller {
 
     /// Takes an answer of the client. Returns false where no request with this id waits.
     pub fn answered(&self, id: &RawValue, result: Option<&RawValue>, error: Option<&RawValue>) -> bool {
-        let Some(waiting) = serde_json::from_str::<String>(id.get()).ok().and_then(|id| self.waiting().remove(&id))
-        else {
-            return false;
-        };
+        let Some(waiting) = self.take(id) else { return false };
         let answer = match (error.filter(|error| error.get() != "null"), result) {
             (Some(error), _) => Err(Unanswered::Error(message_of(error))),
             (None, Some(result)) => Ok(result.get().to_owned()),
@@ -79,6 +76,17 @@ impl Caller {
         };
         let _ = waiting.send(answer);
         true
+    }
+
+    /// Takes an answer of the client that cannot be read.
+    pub fn garbled(&self, id: &RawValue, why: &str) {
+        let answer = Err(Unanswered::Garbled(why.to_owned()));
+        let _ = self.take(id).map(|waiting| waiting.send(answer));
+    }
+
+    fn take(&self, id: &RawValue) -> Option<oneshot::Sender<Result<String, Unanswered>>> {
+        let id = serde_json::from_str::<String>(id.get()).ok()?;
+        self.waiting().remove(&id)
     }
 
     /// Ends all waiting requests, because the connection is closed.

@@ -31,6 +31,7 @@ use serde::{
 use serde_json::value::RawValue;
 use std::{
     borrow::Cow,
+    collections::HashMap,
     fmt,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Mutex, PoisonError},
@@ -174,9 +175,17 @@ impl<C: Send + Sync + 'static> Service<C> {
         let frame: Frame<'_> = match serde_json::from_str(text) {
             Ok(frame) => frame,
             Err(error) if error.is_data() => {
-                let what = format!("a request is an object with a method and an id ({})", message::plain(&error));
+                let why = message::plain(&error);
+                // The last member of each name.
+                let members: HashMap<Cow<'_, str>, &RawValue> = serde_json::from_str(text).unwrap_or_default();
+                let id = members.get("id").copied().filter(|id| is_id(id));
+                if !members.contains_key("method") && (members.contains_key("result") || members.contains_key("error"))
+                {
+                    tracing::warn!(%why, "an answer of the client cannot be read");
+                    return id.into_iter().for_each(|id| self.caller.garbled(id, &why));
+                }
                 // A client waits for this id, where there is one.
-                let id = serde_json::from_str::<OnlyId<'_>>(text).ok().and_then(|it| it.id).filter(|id| is_id(id));
+                let what = format!("a request is an object with a method and an id ({why})");
                 return self.refuse_to(id, &Failure::InvalidRequest(what), sink());
             }
             Err(error) => return self.refuse_to(None, &Failure::Parse(error.to_string()), sink()),
@@ -295,12 +304,6 @@ impl<'de> Deserialize<'de> for Members<'de> {
         }
         reader.deserialize_seq(Batch)
     }
-}
-
-#[derive(Deserialize)]
-struct OnlyId<'a> {
-    #[serde(default, borrow)]
-    id: Option<&'a RawValue>,
 }
 
 /// Reads a member that may be `null`, which differs from a missing one.

@@ -216,3 +216,39 @@ fn settings_stored_with_a_session_are_held_within_their_ranges() {
     assert_eq!(held["retry"], json!({"enabled": true, "maxRetries": 3, "baseDelayMs": 2_000, "maxDelayMs": 5_000}));
     assert_eq!(held["prune"]["minimumSavings"], 7);
 }
+
+#[test]
+fn an_answer_of_the_client_that_cannot_be_read_is_not_answered() {
+    let home = Home::new();
+    let settings = json!({
+        "models": [{"provider": "host", "id": "model", "contextWindow": 100_000, "api": "client"}],
+        "compaction": {"models": ["host/model"]},
+        "retry": {"enabled": false},
+        "tokens": {"estimator": "chars"},
+    });
+    home.settings(&settings.to_string());
+    let mut daemon = Daemon::silent(home);
+    daemon.ok("initialize", json!({"capabilities": {"llm": {}}}));
+    let folder = daemon.home.path("");
+    let session = session_about(&mut daemon, &folder);
+    let params = json!({"sessionId": session, "keepRecentTokens": 500, "wait": true});
+    let compaction = daemon.begin("session/compact", params);
+    loop {
+        let frame = daemon.frame();
+        if frame["method"] == "llm/complete" {
+            let id = &frame["id"];
+            let twice = format!("{{\"jsonrpc\": \"2.0\", \"id\": {id}, \"result\": {{}}, \"result\": {{}}}}\n");
+            daemon.write(twice.as_bytes());
+        } else if frame["id"] == compaction {
+            let result = &frame["result"];
+            assert_eq!(result["result"]["method"], "extractive", "{frame:#}");
+            assert!(result.to_string().contains("duplicate field"), "{frame:#}");
+            break;
+        } else {
+            assert!(frame.get("id").is_none_or(Value::is_string), "an answer to an answer: {frame}");
+        }
+    }
+    // One that nobody asked for.
+    daemon.write(b"{\"jsonrpc\": \"2.0\", \"id\": \"none\", \"error\": {}, \"error\": {}}\n");
+    assert_eq!(daemon.ok("ping", json!({})), json!({}));
+}

@@ -129,7 +129,11 @@ impl Owed {
         let method = methods.first().is_some_and(|raw| string(raw).is_ok());
         let no_method = methods.first().is_none_or(|raw| *raw == "null");
         let answers = !of("result").is_empty() || of("error").first().is_some_and(|raw| *raw != "null");
+        let is_text = versions.first().is_none_or(|raw| *raw == "null" || string(raw).is_ok());
+        let is_answer = methods.is_empty() && of("result").len() + of("error").len() > 0;
         match ids.first() {
+            // An answer that cannot be read has no answer.
+            _ if is_answer && !(once && is_text) => {}
             _ if !once || !version && ids.is_empty() => self.owe_one_of(&ids),
             Some(id) if !is_id(id) => self.owe_one_of(&[]),
             Some(id) if version && method => self.owe(id),
