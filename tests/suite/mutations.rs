@@ -3,7 +3,7 @@
 use crate::{
     mutator::{mutant, mutate, mutations, seed},
     support::{self, Home, assistant, calls, result, user},
-    wire::Dice,
+    wire::{Dice, first_frame},
 };
 use abridged::{
     daemon::{Daemon, Places},
@@ -357,27 +357,6 @@ impl Drop for Within {
 
 fn shown(bodies: &[Vec<u8>]) -> String {
     bodies.iter().map(|body| format!("\n  {}", String::from_utf8_lossy(body))).collect()
-}
-
-/// The first whole frame of what the daemon wrote, and the bytes behind it. Every byte belongs to a frame.
-fn first_frame(framing: Framing, bytes: &[u8]) -> Option<(&[u8], &[u8])> {
-    match framing {
-        Framing::Ndjson => {
-            let end = bytes.iter().position(|byte| *byte == b'\n')?;
-            Some((&bytes[..end], &bytes[end + 1..]))
-        }
-        Framing::ContentLength => {
-            const HEADER: &[u8] = b"Content-Length: ";
-            let text = bytes.strip_prefix(HEADER).or_else(|| {
-                assert!(HEADER.starts_with(bytes), "a frame begins with its header");
-                None
-            })?;
-            let end = text.windows(4).position(|it| it == b"\r\n\r\n")?;
-            let length: usize =
-                std::str::from_utf8(&text[..end]).ok().and_then(|it| it.parse().ok()).expect("a number");
-            text[end + 4..].split_at_checked(length)
-        }
-    }
 }
 
 /// The ids that a frame of the daemon answers. None of them may be a defect.

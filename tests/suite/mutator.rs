@@ -78,7 +78,7 @@ pub fn mutate(dice: &mut Dice, text: &mut Vec<u8>, others: &[String]) {
 }
 
 /// Changes the values of a JSON text and leaves it one.
-fn change(dice: &mut Dice, value: &mut Value) {
+pub fn change(dice: &mut Dice, value: &mut Value) {
     let children = match value {
         Value::Array(items) => items.len(),
         Value::Object(fields) => fields.len(),

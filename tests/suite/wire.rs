@@ -1,6 +1,7 @@
 //! A client for tests that kill: it reads frames as they come, and takes the end of the stream as an answer too.
 
 use crate::support::{Home, without_keys};
+use abridged::wire::transport::Framing;
 use serde_json::{Value, json};
 use std::{
     env,
@@ -201,5 +202,26 @@ impl Drop for Peer {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// The first whole frame of what the daemon wrote, and the bytes behind it. Every byte belongs to a frame.
+pub fn first_frame(framing: Framing, bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    match framing {
+        Framing::Ndjson => {
+            let end = bytes.iter().position(|byte| *byte == b'\n')?;
+            Some((&bytes[..end], &bytes[end + 1..]))
+        }
+        Framing::ContentLength => {
+            const HEADER: &[u8] = b"Content-Length: ";
+            let text = bytes.strip_prefix(HEADER).or_else(|| {
+                assert!(HEADER.starts_with(bytes), "a frame begins with its header");
+                None
+            })?;
+            let end = text.windows(4).position(|it| it == b"\r\n\r\n")?;
+            let length: usize =
+                std::str::from_utf8(&text[..end]).ok().and_then(|it| it.parse().ok()).expect("a number");
+            text[end + 4..].split_at_checked(length)
+        }
     }
 }
