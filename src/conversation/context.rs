@@ -157,6 +157,17 @@ impl ContextMessage {
         }
     }
 
+    /// The same for a reader that needs it once: a message that is read for it is not kept in memory.
+    #[must_use]
+    pub fn message_once(&self) -> Cow<'_, Message> {
+        match &self.source {
+            Source::Entry(entry) => {
+                entry.message_once().expect("only message entries become context messages unchanged")
+            }
+            Source::Made(made) => Cow::Borrowed(&made.message),
+        }
+    }
+
     /// The message without its texts.
     #[must_use]
     pub fn outline(&self) -> &Outline {

@@ -43,6 +43,7 @@ use escapes::without_half_pairs;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::{
+    borrow::Cow,
     ops::Range,
     sync::{Arc, OnceLock},
 };
@@ -310,6 +311,18 @@ impl Entry {
     pub fn message(&self) -> Option<&Message> {
         match &self.body {
             Body::Message(body) => Some(body.message.get_or_init(|| Box::new(body.read(&self.line)))),
+            _ => None,
+        }
+    }
+
+    /// The same for a reader that needs it once: a message that is read for it is not kept in memory.
+    #[must_use]
+    pub fn message_once(&self) -> Option<Cow<'_, Message>> {
+        match &self.body {
+            Body::Message(body) => Some(match body.message.get() {
+                Some(message) => Cow::Borrowed(&**message),
+                None => Cow::Owned(body.read(&self.line)),
+            }),
             _ => None,
         }
     }

@@ -106,8 +106,8 @@ impl FileLists {
             match &entry.body {
                 Body::Compaction(it) if !it.from_hook() => lists.merge(it.details.as_ref()),
                 Body::BranchSummary(it) if !it.from_hook() => lists.merge(it.details.as_ref()),
-                Body::Message(_) => {
-                    if let Some(Message::Assistant(answer)) = entry.message() {
+                Body::Message(body) if !body.outline.calls.is_empty() => {
+                    if let Some(Message::Assistant(answer)) = entry.message_once().as_deref() {
                         for call in answer.calls() {
                             lists.call(call, tools);
                         }

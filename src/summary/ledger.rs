@@ -7,8 +7,9 @@ use super::{
 use crate::{
     conversation::{
         entry::{Body, Entry, Todo},
-        message::{self, Block, Message, ToolCall},
+        message::{self, Block, Message, ToolCall, outline::Role},
     },
+    ids::CallId,
     prompts::escape_tags,
     redact::Secrets,
     settings::Settings,
@@ -73,14 +74,24 @@ pub(super) struct Ledger {
     pub narrative: Vec<String>,
 }
 
-/// Cleans texts: their secrets go, and our tags are made harmless. It keeps its results, because the drafts of one plan
-/// clean the same texts again.
+/// Cleans texts: their secrets go, and our tags are made harmless. It keeps results, because the drafts of one plan clean
+/// the same texts again.
 #[derive(Debug)]
 pub struct Cleaner {
     secrets: Secrets,
-    /// Texts and their cleaned forms.
-    known: RefCell<HashMap<Box<str>, String>>,
+    known: RefCell<Known>,
 }
+
+/// Texts and their cleaned forms.
+#[derive(Debug, Default)]
+struct Known {
+    cleaned: HashMap<Box<str>, String>,
+    /// The size of both, in bytes.
+    bytes: usize,
+}
+
+/// The largest size of the results that a cleaner keeps, in bytes: a context of two million tokens.
+const KEPT_CLEANED: usize = 16 << 20;
 
 impl Cleaner {
     /// A cleaner with these settings.
@@ -92,18 +103,55 @@ impl Cleaner {
     /// The cleaned form of a text.
     #[must_use]
     pub fn clean(&self, text: &str) -> String {
-        if let Some(known) = self.known.borrow().get(text) {
+        if let Some(known) = self.known.borrow().cleaned.get(text) {
             return known.clone();
         }
         let cleaned = escape_tags(&self.secrets.clean(text)).into_owned();
-        self.known.borrow_mut().insert(text.into(), cleaned.clone());
+        let mut known = self.known.borrow_mut();
+        let bytes = known.bytes + text.len() + cleaned.len();
+        if bytes <= KEPT_CLEANED {
+            known.bytes = bytes;
+            known.cleaned.insert(text.into(), cleaned.clone());
+        }
         cleaned
+    }
+}
+
+/// The largest conversation that is heard whole, in bytes of its lines: four million tokens, more than any window. The facts
+/// of a larger one come from its newest part, and from the messages of the user, the same size of them.
+const HEARD: usize = 16 << 20;
+
+/// Whether entries are heard, from the newest to the oldest.
+struct Hearing {
+    all: usize,
+    of_user: usize,
+}
+
+impl Hearing {
+    /// The entries that are heard, in their order. The first message of the user is one of them: it has the goal.
+    fn of<'a>(entries: &[&'a Arc<Entry>]) -> Vec<&'a Arc<Entry>> {
+        let mut left = Self { all: HEARD, of_user: HEARD };
+        let first = entries.iter().position(|entry| entry.is_from(Role::User));
+        let newest = entries.iter().enumerate().rev();
+        let mut heard: Vec<_> = newest.filter(|(at, entry)| left.hears(entry) || first == Some(*at)).collect();
+        heard.reverse();
+        heard.into_iter().map(|(_, entry)| *entry).collect()
+    }
+
+    fn hears(&mut self, entry: &Entry) -> bool {
+        let room = match self.all {
+            0 if entry.is_from(Role::User) => &mut self.of_user,
+            _ => &mut self.all,
+        };
+        let before = *room;
+        *room = before.saturating_sub(entry.line().len());
+        before > 0
     }
 }
 
 /// The conversation, piece by piece, every text of it through `clean`; `stop` ends the work early.
 pub(super) fn listen(entries: &[&Arc<Entry>], clean: &dyn Fn(&str) -> String, stop: &dyn Fn() -> bool) -> Vec<Said> {
-    let mut labels: HashMap<&str, String> = HashMap::new();
+    let mut labels: HashMap<CallId, String> = HashMap::new();
     let mut said = Vec::new();
     let mut say = |speaker, label: String, text: String| {
         if !text.trim().is_empty() {
@@ -112,7 +160,7 @@ pub(super) fn listen(entries: &[&Arc<Entry>], clean: &dyn Fn(&str) -> String, st
     };
     // Cleaned before it is clipped: half of a secret looks like none.
     let clipped = |text: &str| text::clip_middle(&clean(text), LONGEST_RESULT, "\n[…]\n");
-    for entry in entries {
+    for entry in Hearing::of(entries) {
         if stop() {
             break;
         }
@@ -125,13 +173,13 @@ pub(super) fn listen(entries: &[&Arc<Entry>], clean: &dyn Fn(&str) -> String, st
                 say(Speaker::Aside, clean(&custom.custom_type), clipped(&message::text_of(&custom.content)));
                 continue;
             }
-            Body::Message(_) => match entry.message() {
+            Body::Message(_) => match entry.message_once() {
                 Some(message) => message,
                 None => continue,
             },
             _ => continue,
         };
-        match content {
+        match &*content {
             Message::User(blocks) => say(Speaker::User, "user".to_owned(), clean(&with_images(blocks))),
             Message::Assistant(answer) if !answer.failed() => {
                 say(Speaker::Assistant, "assistant".to_owned(), clean(&message::text_of(&answer.content)));
@@ -139,11 +187,11 @@ pub(super) fn listen(entries: &[&Arc<Entry>], clean: &dyn Fn(&str) -> String, st
                     let arguments = text_arguments(call, &clean);
                     let label = label_of(&clean(&call.name), &arguments);
                     say(Speaker::Call, label.clone(), call_text(&arguments, &label));
-                    labels.insert(call.id.as_str(), label);
+                    labels.insert(call.id.clone(), label);
                 }
             }
             Message::ToolResult(result) => {
-                let label = labels.get(result.call.as_str()).cloned().unwrap_or_else(|| clean(&result.tool));
+                let label = labels.get(&result.call).cloned().unwrap_or_else(|| clean(&result.tool));
                 let speaker = Speaker::Result { failed: result.is_error };
                 say(speaker, label, clipped(&message::text_of(&result.content)));
             }

@@ -1,5 +1,7 @@
 //! Passages of a conversation that answer a question. Without a model they are found by the words of the question.
 
+mod shelf;
+
 use super::model::transcript::{note, said};
 use crate::{
     conversation::{
@@ -11,6 +13,7 @@ use crate::{
     prompts::Prompts,
     text,
 };
+use shelf::Shelf;
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
@@ -66,13 +69,17 @@ impl Passage {
 }
 
 /// The passages of the live context of a path, oldest first, every text of it through `clean`. `stop` ends the work early.
-/// An extract from a third session says nothing of this one, so it has none.
+/// An extract from a third session says nothing of this one, so it has none. A context that is too large for memory keeps
+/// those about `question` and the newest.
 #[must_use]
-pub fn passages(path: &Path, clean: &dyn Fn(&str) -> String, stop: &dyn Fn() -> bool) -> Vec<Passage> {
+pub fn passages(path: &Path, question: &str, clean: &dyn Fn(&str) -> String, stop: &dyn Fn() -> bool) -> Vec<Passage> {
     let context = context::build(path, &Prompts::default());
     let speakers = speakers(path);
-    let messages = context.messages().iter().take_while(|_| !stop());
-    messages.flat_map(|message| passages_of(message, &speakers, clean)).collect()
+    let mut shelf = Shelf::new(question, shelf::KEPT);
+    for message in context.messages().iter().take_while(|_| !stop()) {
+        passages_of(message, &speakers, clean).into_iter().for_each(|passage| shelf.put(passage));
+    }
+    shelf.into_passages()
 }
 
 /// Whether the live context of a path has a passage.
@@ -101,7 +108,7 @@ fn passages_of(
         Some(_) => Some((Origin::Summary, "Summary".to_owned())),
         None => None,
     };
-    let Some(text) = said(message.message(), clean, usize::MAX) else { return Vec::new() };
+    let Some(text) = said(&message.message_once(), clean, usize::MAX) else { return Vec::new() };
     let mut passages = Vec::new();
     let mut label = String::new();
     for paragraph in text.split("\n\n") {
@@ -171,9 +178,8 @@ pub fn answering(passages: &[Passage], question: &str, cap: u64, measure: &dyn F
     if best <= 0.0 {
         return None;
     }
-    let mut ranked: Vec<usize> = (0..passages.len()).filter(|at| weights[*at] >= best * LEAST_WEIGHT).collect();
-    // Of two with the same weight the newer one.
-    ranked.sort_by(|one, other| weights[*other].total_cmp(&weights[*one]).then(other.cmp(one)));
+    let mut ranked = ranked(&weights);
+    ranked.retain(|at| weights[*at] >= best * LEAST_WEIGHT);
     Some(within(passages, &ranked, cap, measure)).filter(|chosen| !chosen.entries.is_empty())
 }
 
@@ -199,9 +205,7 @@ pub fn newest(passages: &[Passage], cap: u64, measure: &dyn Fn(&str) -> u64) -> 
 #[must_use]
 pub fn readable(passages: &[Passage], question: &str, budget: u64, measure: &dyn Fn(&str) -> u64) -> Vec<String> {
     let weights = weights(passages, question);
-    let mut ranked: Vec<usize> = (0..passages.len()).collect();
-    ranked.sort_by(|one, other| weights[*other].total_cmp(&weights[*one]).then(other.cmp(one)));
-    within(passages, &ranked, budget, measure).text.lines().map(str::to_owned).collect()
+    within(passages, &ranked(&weights), budget, measure).text.lines().map(str::to_owned).collect()
 }
 
 /// The entries of passages that a text names in brackets, each once.
@@ -233,6 +237,13 @@ pub fn weights(passages: &[Passage], question: &str) -> Vec<f64> {
     found.iter().flatten().for_each(|term| *passages_with.entry(term).or_default() += 1);
     let weight = |term: &String| (1.0 + passages.len() as f64 / passages_with[term.as_str()] as f64).ln();
     found.iter().map(|terms| terms.iter().map(weight).sum()).collect()
+}
+
+/// The places of passages by their weights, the largest first; of two with the same weight the newer one.
+fn ranked(weights: &[f64]) -> Vec<usize> {
+    let mut ranked: Vec<usize> = (0..weights.len()).collect();
+    ranked.sort_by(|one, other| weights[*other].total_cmp(&weights[*one]).then(other.cmp(one)));
+    ranked
 }
 
 /// The passages at these places, in this order, as far as they fit. Equal texts count once.
@@ -305,7 +316,7 @@ mod tests {
     }
 
     fn found(messages: &[Value]) -> Vec<Passage> {
-        passages(&path(messages), &|text| text.replace("hunter2", "[X]"), &|| false)
+        passages(&path(messages), "", &|text| text.replace("hunter2", "[X]"), &|| false)
     }
 
     fn says(role: &str, text: &str) -> Value {
@@ -370,7 +381,7 @@ mod tests {
         ));
         let path = Path::of(&entries);
         assert!(has_passages(&path));
-        let found = passages(&path, &str::to_owned, &|| false);
+        let found = passages(&path, "", &str::to_owned, &|| false);
         let lines: Vec<String> = found.iter().map(Passage::line).filter(|line| line.contains("port")).collect();
         assert_eq!(lines[0], "- [e2] Note (handoff): The port is 4711.");
         assert!(lines[1].starts_with("- [e3] Summary: ") && lines[1].contains("The port was moved."), "{lines:?}");

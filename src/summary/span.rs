@@ -3,7 +3,7 @@
 use crate::{
     conversation::{
         entry::{Body, Entry},
-        message::{Message, outline::Role},
+        message::outline::Role,
         tokens::Estimator,
     },
     ids::EntryId,
@@ -121,7 +121,7 @@ impl<'a> Span<'a> {
 }
 
 fn said_by_user<'a>(entries: impl Iterator<Item = &'a Arc<Entry>>) -> Vec<String> {
-    let text = |entry: &Arc<Entry>| entry.message().map(Message::text);
+    let text = |entry: &Arc<Entry>| entry.message_once().map(|message| message.text());
     entries.filter(|entry| entry.is_from(Role::User)).filter_map(text).collect()
 }
 

@@ -128,12 +128,14 @@ impl Reading<'_> {
     fn hear(&mut self, entry: &Entry, new: bool) {
         let Some(outline) = entry.outline() else { return };
         if !outline.failed && outline.calls.iter().any(|call| self.rules.hold(&call.name)) {
-            let Some(Message::Assistant(answer)) = entry.message() else { return };
+            let message = entry.message_once();
+            let Some(Message::Assistant(answer)) = message.as_deref() else { return };
             let held = answer.calls().filter(|call| self.rules.hold(&call.name));
             self.calls.extend(held.map(|call| (call.id.clone(), (entry.id.clone(), call.clone()))));
         }
         let Some((said, call)) = outline.answers.as_ref().and_then(|call| self.calls.remove(call)) else { return };
-        let Some(Message::ToolResult(result)) = entry.message() else { return };
+        let message = entry.message_once();
+        let Some(Message::ToolResult(result)) = message.as_deref() else { return };
         if !new || result.is_error {
             return;
         }

@@ -671,7 +671,13 @@ fn maintenance_hands_off_without_an_earlier_handoff_only_for_a_client_that_follo
 #[test]
 fn a_context_that_waits_for_an_automatic_handoff_starts_no_summary_of_the_session_that_is_left() {
     let provider = Provider::start(Format::Anthropic);
-    provider.otherwise(Step::answer(&document("by maintenance")));
+    // The document is written when all requests are sent.
+    let (sent, all) = std::sync::mpsc::channel::<()>();
+    let all = std::sync::Mutex::new(all);
+    provider.otherwise(move |_: &crate::provider::Asked| {
+        let _ = all.lock().expect("nobody panics with it").recv();
+        Step::answer(&document("by maintenance"))
+    });
     let (mut daemon, session) = declaring(&provider, json!({"sessionReplaced": {}}));
     daemon.ok("session/configure", json!({"sessionId": session, "contextWindow": 16_384}));
     let messages = [user("Write the printer."), assistant(&text_of(1_600, "printer")), user(&text_of(16_000, "tests"))];
@@ -684,6 +690,7 @@ fn a_context_that_waits_for_an_automatic_handoff_starts_no_summary_of_the_sessio
         params["sessionId"] = json!(session);
         daemon.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
     }
+    drop(sent);
     daemon.answer(701).expect("an append");
     let next = daemon.answer(702).expect("an append")["next"].take();
     assert_eq!((&next["type"], &next["reason"]), (&json!("maintenance"), &json!("threshold")), "{next:#}");

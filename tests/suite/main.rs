@@ -55,6 +55,7 @@ mod leaving;
 mod lives;
 mod logs;
 mod made_good;
+mod memory;
 mod mended;
 mod misreports;
 mod mutations;

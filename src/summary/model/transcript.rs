@@ -39,7 +39,7 @@ fn piece(entry: &Entry, clean: &dyn Fn(&str) -> String) -> Option<String> {
         Body::CustomMessage(custom) => {
             labelled(&note(&safe(&custom.custom_type)), &safe(&with_images(&custom.content)))
         }
-        Body::Message(_) => said(entry.message()?, clean, LONGEST_RESULT),
+        Body::Message(_) => said(&*entry.message_once()?, clean, LONGEST_RESULT),
         _ => None,
     }
 }

@@ -14,13 +14,7 @@ use crate::{
         retry::Policy,
     },
     compaction::gauge::Fullness,
-    conversation::{
-        evidence,
-        message::{Message, outline::Role},
-        path::Path,
-        spending::Trigger,
-        tokens::Scale,
-    },
+    conversation::{evidence, message::outline::Role, path::Path, spending::Trigger, tokens::Scale},
     ids::ModelRef,
     log::sealed::Blocking,
     models::{
@@ -162,6 +156,9 @@ pub(super) struct Around<'a> {
 /// Most requests for one document: with retries, refused answers and further candidates.
 const MOST_REQUESTS: usize = 12;
 
+/// The size of the user's newest messages that show the language, in bytes.
+const LANGUAGE_SAMPLE: usize = 1 << 20;
+
 /// Least room for a document by a model, in tokens. With less it is extracted.
 const LEAST_DOCUMENT: u64 = 400;
 
@@ -219,8 +216,13 @@ impl Prepared {
             learned: &order.learned(access),
         };
         let candidates = candidates::continuing(&situation, order.only.as_ref());
-        let said = order.path.iter().filter(|entry| entry.is_from(Role::User)).filter_map(|entry| entry.message());
-        let said: Vec<String> = said.map(Message::text).collect();
+        let mut left = LANGUAGE_SAMPLE;
+        let newest = order.path.iter().rev().filter(|entry| entry.is_from(Role::User)).take_while(|entry| {
+            let before = left;
+            left = left.saturating_sub(entry.line().len());
+            before > 0
+        });
+        let said: Vec<String> = newest.filter_map(|entry| Some(entry.message_once()?.text())).collect();
         let said: Vec<&str> = said.iter().map(String::as_str).collect();
         Self { candidates, language: language::of(&said), script: language::script(&said) }
     }
@@ -326,6 +328,15 @@ impl Writing<'_> {
         let settings = &settings.settings;
         let model = candidate.model.clone();
         let rejected = |why: String| NoDocument::Rejected(model.to_string(), why);
+        let no_room = || {
+            let window = candidate.window;
+            rejected(format!("the conversation leaves no room for a document in its window of {window} tokens"))
+        };
+        // Known before the request is there, which holds the whole conversation again.
+        let tokens = self.context_tokens().await.map_err(|failure| rejected(failure.to_string()))?;
+        if tokens >= candidate.window {
+            return Err(no_room());
+        }
         let mut live = self.live(&candidate).await.map_err(|failure| rejected(failure.to_string()))?;
         let (scale, prompt) = (self.order.fullness.scale, self.order.view.prompts().get(Prompt::HandoffDocument));
         let room = self.room();
@@ -333,9 +344,7 @@ impl Writing<'_> {
         let (reasoning, most) = self.most(&candidate, &live, input, room);
         live.reasoning = reasoning;
         if most < LEAST_DOCUMENT {
-            let window = candidate.window;
-            let why = format!("the conversation leaves no room for a document in its window of {window} tokens");
-            return Err(rejected(why));
+            return Err(no_room());
         }
         let (mut choice, mut refused): (ToolChoice, Option<String>) = (ToolChoice::None, None);
         loop {
@@ -389,6 +398,12 @@ impl Writing<'_> {
                 Err(why) => refused = Some(why.to_string()),
             }
         }
+    }
+
+    /// The size of the context as it stands in the usage of the next request, in tokens.
+    async fn context_tokens(&self) -> Result<u64, Failure> {
+        let order = self.order.clone();
+        blocking(self.around.pool, move || Ok(order.view.measure(&order.path).context_tokens)).await
     }
 
     /// The next request of the session to this candidate. Its own model gets it byte for byte, so that the provider's cache

@@ -140,12 +140,12 @@ fn prepared(
 ) -> Prepared {
     let ReferenceOrder { source, question, newest: messages, cap, scale } = order;
     let cleaner = Cleaner::new(&settings.settings);
-    let passages: Vec<Passage> = passages(&source.path, &|text| cleaner.clean(text), stop);
     // Redacted before they are clipped: half of a secret looks like none.
     let secrets = settings.settings.redaction.secrets();
     let messages: Vec<Clean> = messages.iter().map(|text| secrets.clean(text)).collect();
     let messages: Vec<&str> = messages.iter().map(|text| text::head(text, LONGEST_MESSAGE)).collect();
     let asked = question.clone().unwrap_or_else(|| Clean::assembled(messages.join("\n")));
+    let passages = passages(&source.path, &asked, &|text| cleaner.clean(text), stop);
     let measure = |text: &str| scale.text(text);
     // The frame has the question of the request.
     let frame = framed(order, &settings.prompts, &Chosen::default(), &Made::default());
