@@ -57,10 +57,15 @@ impl Matter {
     #[must_use]
     pub fn on(path: &Path) -> Self {
         let kept = &path[path.first_kept()..];
-        let request = plan::unread_requests(kept).first().copied().unwrap_or(kept.len());
         let pinned = |entry: &Entry| path.pins().iter().any(|pin| pin.entry == entry.id);
         let counts = |entry: &Arc<Entry>| entry.is_conversation() && !pinned(entry);
-        if kept[..request].iter().any(counts) { Self::Some } else { Self::None }
+        // Nearly always an entry that was read counts, and the entries after it, of which a batch has many, are not searched.
+        let read = kept.len() - plan::unread(kept).len();
+        if kept[..read].iter().any(counts) {
+            return Self::Some;
+        }
+        let request = plan::unread_requests(kept).first().copied().unwrap_or(kept.len());
+        if kept[read..request].iter().any(counts) { Self::Some } else { Self::None }
     }
 }
 
