@@ -52,6 +52,7 @@ mod json_schema;
 mod kills;
 mod leaves;
 mod leaving;
+mod linear;
 mod lives;
 mod logs;
 mod made_good;

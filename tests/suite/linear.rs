@@ -1,0 +1,329 @@
+//! The cost of each method grows with its input and no faster: twice the size costs at most 2.3 times. Nothing is timed. The costs
+//! are the bytes that the daemon reads and writes, and the memory that it takes at the peak.
+
+use crate::support::*;
+use serde_json::{Value, json};
+use std::{
+    collections::BTreeSet,
+    fs,
+    io::{BufWriter, Write},
+    path::PathBuf,
+};
+
+/// The larger size in MB, where the environment names no other. The other one is half of it.
+const SIZE: usize = 2;
+
+/// The environment variable with another larger size, in MB.
+const SIZE_VARIABLE: &str = "ABRIDGED_LINEAR_MB";
+
+/// The largest ratio of two costs.
+const RATIO: f64 = 2.3;
+
+/// The most runs of a method that seems to break the ratio.
+const RUNS: usize = 3;
+
+/// Costs that do not depend on a size: locks, settings, the lists of sessions; and arenas of the allocator.
+const FIXED: Cost = Cost { bytes: 256 << 10, memory: 8 << 20 };
+
+/// The input of a method that has a size.
+enum Sized {
+    /// A session of this size: params about it.
+    Session(fn(&str) -> Value),
+    /// A session of this size that a compaction stands in, and params about it.
+    Compacted(fn(&str) -> Value),
+    /// A session of this size that is not open, and params for its path.
+    Closed(fn(PathBuf) -> Value),
+    /// A session of this size, and params with the path of a new file.
+    To(fn(&str, PathBuf) -> Value),
+    /// Params with a text of this size about a small session. A text may be refused.
+    Text(fn(&str, String) -> Value),
+    /// So many small sessions, a kilobyte each.
+    Sessions(fn() -> Value),
+    /// Nothing, for this reason.
+    Nothing(&'static str),
+}
+
+use Sized::{Closed, Compacted, Nothing, Session, Sessions, Text, To};
+
+const NO_PARAMS: &str = "it takes no params";
+const SIGNAL: &str = "it is a signal about a session, and reads nothing of it";
+
+/// Every method, each with its inputs that have a size.
+fn table() -> Vec<(&'static str, Vec<Sized>)> {
+    fn of(id: &str) -> Value {
+        json!({"sessionId": id})
+    }
+    fn with(id: &str, more: Value) -> Value {
+        let mut params = of(id);
+        params.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        params
+    }
+    vec![
+        ("initialize", vec![Nothing("it is answered once, and its names are clipped")]),
+        ("initialized", vec![Nothing(NO_PARAMS)]),
+        ("shutdown", vec![Nothing(NO_PARAMS)]),
+        ("exit", vec![Nothing(NO_PARAMS)]),
+        ("ping", vec![Nothing(NO_PARAMS)]),
+        ("rpc.discover", vec![Nothing(NO_PARAMS)]),
+        ("session/new", vec![Text(|_, text| json!({"cwd": "/project", "systemPrompt": text}))]),
+        ("session/load", vec![Closed(|path| json!({"path": path}))]),
+        ("session/list", vec![Sessions(|| json!({})), Text(|_, text| json!({"search": text}))]),
+        ("session/close", vec![Session(of)]),
+        ("session/delete", vec![Session(of)]),
+        ("session/status", vec![Session(of)]),
+        (
+            "session/append",
+            vec![
+                Session(|id| with(id, json!({"messages": [user("Go on.")]}))),
+                Text(|id, text| with(id, json!({"messages": [user(&text)]}))),
+                Text(|id, text| {
+                    let messages: Vec<Value> = (0..text.len() / 1_000).map(|_| user(&text[..900])).collect();
+                    with(id, json!({"messages": messages}))
+                }),
+            ],
+        ),
+        ("session/context", vec![Session(of), Session(|id| with(id, json!({"format": "openai_chat"}))), Compacted(of)]),
+        ("session/entries", vec![Session(|id| with(id, json!({"branch": "all", "limit": 1_000})))]),
+        ("session/entry", vec![Session(|id| with(id, json!({"entryId": "e1"})))]),
+        (
+            "session/search",
+            vec![
+                Session(|id| with(id, json!({"query": "not to be found"}))),
+                Session(|id| with(id, json!({"query": "Look at part_0."}))),
+                Text(|id, text| with(id, json!({"query": text}))),
+            ],
+        ),
+        ("session/tree", vec![Session(of)]),
+        ("session/usage", vec![Session(of)]),
+        ("session/run_idle", vec![Session(of)]),
+        ("session/activity", vec![Nothing(SIGNAL)]),
+        ("session/cancel", vec![Nothing(SIGNAL)]),
+        (
+            "session/compact",
+            vec![
+                Session(|id| with(id, json!({"wait": true}))),
+                Session(|id| with(id, json!({"dryRun": true}))),
+                Text(|id, text| with(id, json!({"wait": true, "keepRecentTokens": 5, "instructions": text}))),
+            ],
+        ),
+        ("session/undo_compaction", vec![Compacted(of)]),
+        ("session/reset", vec![Session(of)]),
+        (
+            "session/navigate",
+            vec![
+                Session(|id| with(id, json!({"targetEntryId": "e3", "wait": true}))),
+                Session(|id| with(id, json!({"targetEntryId": "e3", "summarize": true, "wait": true}))),
+            ],
+        ),
+        (
+            "session/reference",
+            vec![
+                Session(
+                    |id| json!({"sessionId": "small", "fromSessionId": id, "question": "Where is part_3?", "wait": true}),
+                ),
+                Text(|id, text| with(id, json!({"fromSessionId": "small", "question": text, "wait": true}))),
+            ],
+        ),
+        (
+            "session/handoff",
+            vec![
+                Session(|id| with(id, json!({"wait": true}))),
+                Text(|id, text| with(id, json!({"document": text, "wait": true}))),
+            ],
+        ),
+        ("session/prune", vec![Session(of)]),
+        (
+            "session/pin",
+            vec![Session(|id| with(id, json!({"entryId": "e1"}))), Text(|id, text| with(id, json!({"text": text})))],
+        ),
+        ("session/unpin", vec![Text(|id, text| with(id, json!({"text": text})))]),
+        ("session/label", vec![Text(|id, text| with(id, json!({"targetEntryId": "e1", "label": text})))]),
+        (
+            "session/configure",
+            vec![
+                Text(|id, text| with(id, json!({"systemPrompt": text}))),
+                Text(|id, text| with(id, json!({"title": text}))),
+            ],
+        ),
+        ("session/fork", vec![Session(|id| with(id, json!({"entryId": "e3"}))), Session(of)]),
+        ("session/clear_queue", vec![Nothing("the queue is bounded")]),
+        (
+            "session/export",
+            vec![
+                To(|id, path| with(id, json!({"format": "jsonl", "path": path}))),
+                To(|id, path| with(id, json!({"format": "markdown", "path": path}))),
+            ],
+        ),
+        ("session/subscribe", vec![Nothing("the events that are kept are bounded")]),
+        ("session/unsubscribe", vec![Nothing(SIGNAL)]),
+        ("models/list", vec![Nothing("the catalog and the settings are bounded")]),
+        ("models/forget", vec![Text(|_, text| json!({"model": format!("p/{text}")}))]),
+        ("settings/get", vec![Session(of)]),
+        (
+            "settings/set",
+            vec![Text(|id, text| {
+                with(id, json!({"scope": "session", "patch": {"models": [{"provider": "p", "id": text}]}}))
+            })],
+        ),
+        (
+            "hooks/set",
+            vec![Text(|_, text| {
+                let ids: Vec<String> =
+                    (0..text.len() / 40).map(|at| format!("a-session-that-is-not-open-{at:08}")).collect();
+                json!({"events": ["session_compacting"], "sessionIds": ids})
+            })],
+        ),
+        ("$/cancelRequest", vec![Nothing("an id is compared with those of at most 256 requests")]),
+        ("$/cancel_request", vec![Nothing("an id is compared with those of at most 256 requests")]),
+    ]
+}
+
+/// The cost of a request.
+#[derive(Debug, Clone, Copy)]
+struct Cost {
+    /// Bytes that were read and written, of files and pipes.
+    bytes: u64,
+    /// Memory at the peak, above the memory before, in bytes.
+    memory: u64,
+}
+
+impl Cost {
+    /// Whether it is the cost of twice the size of `half`.
+    fn is_linear_over(self, half: Self) -> bool {
+        let is_linear = |all: u64, half: u64, fixed: u64| all as f64 <= half as f64 * RATIO + fixed as f64;
+        is_linear(self.bytes, half.bytes, FIXED.bytes) && is_linear(self.memory, half.memory, FIXED.memory)
+    }
+}
+
+/// A number in a file about a process.
+fn number(daemon: &Daemon, file: &str, name: &str) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{}/{file}", daemon.pid())).expect("a process");
+    let line = text.lines().find_map(|line| line.strip_prefix(name)).expect("a line");
+    line.split_whitespace().next().and_then(|number| number.parse().ok()).expect("a number")
+}
+
+/// The bytes and the memory so far.
+fn so_far(daemon: &Daemon, memory: &str) -> Cost {
+    let bytes = number(daemon, "io", "rchar:") + number(daemon, "io", "wchar:");
+    Cost { bytes, memory: number(daemon, "status", memory) << 10 }
+}
+
+/// A session file of this size: turns with ids `e0`, `e1` and so on.
+fn session(home: &Home, id: &str, size: usize) -> PathBuf {
+    let path = home.path(&format!("{id}.jsonl"));
+    let mut out = BufWriter::new(fs::File::create(&path).expect("a file"));
+    writeln!(out, "{}", header(id)).expect("it is written");
+    let (mut bytes, mut count, mut parent) = (0, 0, Value::Null);
+    for turn in 0.. {
+        let topic = format!("part_{turn}");
+        let text = text_of(1_000, &topic);
+        let messages =
+            [user(&format!("Look at {topic}.")), calls(&[&topic]), result(&topic, &text), assistant("It is fine.")];
+        for message in messages {
+            let id = format!("e{count}");
+            let line = json!({"type": "message", "id": id, "parentId": parent, "timestamp": "2026-01-01T00:00:00.000Z",
+                "message": message})
+            .to_string();
+            writeln!(out, "{line}").expect("it is written");
+            (bytes, count, parent) = (bytes + line.len(), count + 1, json!(id));
+        }
+        if bytes >= size {
+            break;
+        }
+    }
+    out.flush().expect("it is written");
+    path
+}
+
+/// The cost of a request with an input of this size, in bytes.
+fn cost(method: &str, input: &Sized, size: usize) -> Option<Cost> {
+    let home = Home::new();
+    let model = json!({"provider": "p", "id": "m", "api": "openai_chat", "contextWindow": 1_000_000_000});
+    let settings = json!({"tokens": {"estimator": "chars"}, "compaction": {"enabled": false}, "models": [model],
+        "defaultModel": "p/m"});
+    home.settings(&settings.to_string());
+    let mut daemon = Daemon::at(home);
+    let opened = |daemon: &mut Daemon, id: &str, size: usize| {
+        let path = session(&daemon.home, id, size);
+        let answer = daemon.ok("session/load", json!({"path": path}));
+        if answer["indexed"] != json!(true) {
+            daemon.until("index_ready");
+        }
+    };
+    opened(&mut daemon, "small", 10_000);
+    let is_text = matches!(input, Text(_));
+    let params = match input {
+        Session(params) => {
+            opened(&mut daemon, "large", size);
+            params("large")
+        }
+        Compacted(params) => {
+            opened(&mut daemon, "large", size);
+            daemon.ok("session/compact", json!({"sessionId": "large", "wait": true}));
+            params("large")
+        }
+        To(params) => {
+            opened(&mut daemon, "large", size);
+            params("large", daemon.home.path("exported"))
+        }
+        Closed(params) => params(session(&daemon.home, "large", size)),
+        Text(params) => params("small", "ab ".repeat(size / 3)),
+        Sessions(params) => {
+            for at in 0..size >> 12 {
+                let id = daemon.new_session(json!({"cwd": "/project", "title": format!("Session {at}")}));
+                daemon.append(&id, &[user("Hello.")]);
+                daemon.ok("session/close", json!({"sessionId": id}));
+            }
+            params()
+        }
+        Nothing(_) => return None,
+    };
+    // The peak begins again with the memory now.
+    fs::write(format!("/proc/{}/clear_refs", daemon.pid()), "5").expect("a process of ours");
+    let before = so_far(&daemon, "VmRSS:");
+    let answer = daemon.call(method, params);
+    assert!(is_text || answer.is_ok(), "{method}: {answer:?}");
+    let behind = so_far(&daemon, "VmHWM:");
+    let cost = Cost { bytes: behind.bytes - before.bytes, memory: behind.memory.saturating_sub(before.memory) };
+    daemon.end();
+    Some(cost)
+}
+
+#[test]
+fn a_cost_that_grows_with_the_square_is_found() {
+    let cost = |bytes: u64, memory: u64| Cost { bytes: bytes << 20, memory: memory << 20 };
+    assert!(cost(4, 20).is_linear_over(cost(2, 10)));
+    assert!(!cost(8, 20).is_linear_over(cost(2, 10)) && !cost(4, 40).is_linear_over(cost(2, 10)));
+}
+
+#[test]
+fn the_table_has_every_method() {
+    let served = Daemon::start().ok("rpc.discover", json!({}));
+    let served = served["methods"].as_array().expect("methods").iter();
+    let served: BTreeSet<String> = served.filter_map(|method| Some(method["name"].as_str()?.to_owned())).collect();
+    let listed: BTreeSet<String> = table().into_iter().map(|(method, _)| method.to_owned()).collect();
+    assert!(!served.is_empty());
+    let reasoned = |input: &Sized| !matches!(input, Nothing(reason) if reason.is_empty());
+    assert!(table().iter().all(|(_, inputs)| !inputs.is_empty() && inputs.iter().all(reasoned)));
+    assert_eq!(listed, served, "each method names its inputs with a size, or the reason why it has none");
+}
+
+#[test]
+fn twice_the_size_costs_at_most_a_little_more_than_twice() {
+    let size = std::env::var(SIZE_VARIABLE).ok().and_then(|size| size.parse().ok()).unwrap_or(SIZE) << 20;
+    let rows = table()
+        .into_iter()
+        .flat_map(|(method, inputs)| inputs.into_iter().enumerate().map(move |(at, input)| (method, at, input)));
+    let is_broken = |(method, at, input): (&str, usize, Sized)| {
+        // Threads that hold their copies at the same moment move a peak by chance. A cost of the wrong form is too high each time.
+        let mut runs = (0..RUNS).map_while(|_| Some((cost(method, &input, size / 2)?, cost(method, &input, size)?)));
+        let mut last = None;
+        let is_linear = runs.any(|(half, all)| {
+            last = Some(format!("{method}, input {at}: {half:?} for half the size, and {all:?}"));
+            all.is_linear_over(half)
+        });
+        last.filter(|_| !is_linear)
+    };
+    let broken: Vec<String> = rows.filter_map(is_broken).collect();
+    assert!(broken.is_empty(), "{broken:#?}");
+}
