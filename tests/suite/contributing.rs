@@ -42,8 +42,9 @@ fn sources() -> BTreeMap<String, String> {
             if path.is_dir() {
                 walk(&path, found);
             } else {
-                // A file of tests, declared by its parent.
-                if path.ends_with("tests.rs") {
+                // A file of tests, declared by its parent, or below one.
+                let below = path.strip_prefix(root()).expect("a path below");
+                if path.ends_with("tests.rs") || below.iter().any(|part| part == "tests") {
                     continue;
                 }
                 let text = fs::read_to_string(&path).expect("a file").replace("#[cfg(test)]\nmod tests;", "");
