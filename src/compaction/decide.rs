@@ -59,13 +59,12 @@ impl Matter {
         let kept = &path[path.first_kept()..];
         let pinned = |entry: &Entry| path.pins().iter().any(|pin| pin.entry == entry.id);
         let counts = |entry: &Arc<Entry>| entry.is_conversation() && !pinned(entry);
-        // Nearly always an entry that was read counts, and the entries after it, of which a batch has many, are not searched.
-        let read = kept.len() - plan::unread(kept).len();
-        if kept[..read].iter().any(counts) {
-            return Self::Some;
-        }
-        let request = plan::unread_requests(kept).first().copied().unwrap_or(kept.len());
-        if kept[read..request].iter().any(counts) { Self::Some } else { Self::None }
+        // Where only results follow the newest answer, no message of the user waits, and a long batch is not searched for one.
+        let end = match path.batch().answer() {
+            Some(_) => kept.len(),
+            None => plan::unread_requests(kept).first().copied().unwrap_or(kept.len()),
+        };
+        if kept[..end].iter().any(counts) { Self::Some } else { Self::None }
     }
 }
 

@@ -68,6 +68,12 @@ impl Batch {
         entry.outline().is_some_and(|outline| outline.role == Role::ToolResult && !answers(outline.answers.as_ref()))
     }
 
+    /// The newest answer, where nothing but results and records follow it.
+    #[must_use]
+    pub fn answer(&self) -> Option<&EntryId> {
+        self.answer.as_ref()
+    }
+
     /// Whether calls of the newest answer have no result yet.
     #[must_use]
     pub fn is_open(&self) -> bool {
