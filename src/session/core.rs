@@ -7,6 +7,7 @@
 //! No command is handled while the log is out: an answer sees every append before it, and appends that arrive meanwhile
 //! become the next write together.
 
+mod agenda;
 mod automatic;
 mod background;
 pub mod command;
@@ -24,7 +25,6 @@ pub mod queue;
 pub mod recovering;
 pub mod relayer;
 mod result;
-mod settling;
 mod switching;
 #[cfg(test)]
 mod tests;
@@ -56,6 +56,7 @@ use crate::{
         types::{AppendParams, ContextParams, Usage},
     },
     session::core::{
+        agenda::Unit,
         background::{FileChanges, IndexWait},
         command::Command,
         commands::{append::Staged, compacting::Asker},
@@ -288,23 +289,6 @@ pub struct Core {
     now: Instant,
 }
 
-/// A unit of due work.
-enum Unit {
-    WriteDelayed,
-    EndCancelled,
-    Begin,
-    Commit,
-    WriteCosts,
-    Recover,
-    Switch,
-    Extract,
-    BehindTransfer,
-    Delayed,
-    Ahead,
-    CatchUp,
-    Command,
-}
-
 impl Core {
     /// The core of an opened session. `left_behind`: operations that its last owner had not ended when it died, outer ones
     /// first. `seed` decides the ids of its entries and operations.
@@ -383,7 +367,7 @@ impl Core {
             Input::Hooks(hooks) => self.upkeep.hooks = hooks,
             Input::FileTouched => self.changes.pending = true,
             Input::Finish => {
-                if matches!(self.ending, Ending::No) {
+                if self.goes_on() {
                     self.ending = Ending::WhenIdle;
                     self.idle_gives_way();
                     let delayed = self.take_delayed_at_end();
@@ -435,7 +419,9 @@ impl Core {
     pub fn over(&self) -> Over {
         match self.ending {
             Ending::WhenIdle if self.is_idle() => Over::WithoutCommands,
-            Ending::Now(_) if self.is_quiet() && self.index.build.is_none() && self.all_noted() => Over::Yes,
+            Ending::Now(_) if self.is_quiet() && self.index.build.is_none() && !self.is_pending(Unit::Costs) => {
+                Over::Yes
+            }
             _ => Over::No,
         }
     }
@@ -483,9 +469,9 @@ impl Core {
     fn is_quiet(&self) -> bool {
         self.listens()
             && self.work.is_none()
-            && self.cancelled.is_empty()
             && self.reads.running == 0
-            && !self.must_write_delayed()
+            && !self.is_pending(Unit::Unbegun)
+            && !self.is_pending(Unit::AfterTurnEntry)
     }
 
     fn is_idle(&self) -> bool {
@@ -493,12 +479,7 @@ impl Core {
             && self.queue.is_empty()
             && self.held.is_empty()
             && self.index.commands.is_empty()
-            && self.all_noted()
-    }
-
-    /// Whether the costs of model requests are in the file, as far as it can be written.
-    fn all_noted(&self) -> bool {
-        self.costs.is_empty() || self.writable().is_err()
+            && !self.is_pending(Unit::Costs)
     }
 
     fn end_now(&mut self) {
@@ -507,41 +488,12 @@ impl Core {
         }
     }
 
-    fn unit(&self) -> Option<Unit> {
-        if !self.listens() || self.work.founds() {
-            return None;
-        }
-        if self.must_write_delayed() {
-            return Some(Unit::WriteDelayed);
-        }
-        if self.may_end_cancelled() {
-            return Some(Unit::EndCancelled);
-        }
-        match self.work {
-            Work::Planned(..) | Work::Referring(_, Some(_)) => return Some(Unit::Begin),
-            Work::Drafted(..) | Work::Transfer(_, TransferPhase::Made(..)) => return Some(Unit::Commit),
-            Work::None if !self.all_noted() => return Some(Unit::WriteCosts),
-            Work::None if self.has_reported() && self.may_decide() => return Some(Unit::Recover),
-            Work::None if self.has_switched() && self.may_decide() => return Some(Unit::Switch),
-            Work::None if self.extract_is_due() => return Some(Unit::Extract),
-            Work::None if self.is_behind_transfer() && self.may_decide() => return Some(Unit::BehindTransfer),
-            Work::None if self.may_begin_delayed() => return Some(Unit::Delayed),
-            _ if matches!(self.ending, Ending::Now(_)) => return None,
-            Work::None if self.upkeep.ahead.is_new() => return Some(Unit::Ahead),
-            _ => {}
-        }
-        if self.changes.pending {
-            return Some(Unit::CatchUp);
-        }
-        (!self.queue.is_empty()).then_some(Unit::Command)
-    }
-
-    /// Does the next unit of work.
+    /// Does the next unit of the agenda.
     fn turn(&mut self) {
         match self.unit() {
-            None => {}
-            Some(Unit::WriteDelayed) => self.write_delayed(),
-            Some(Unit::EndCancelled) => self.begin_all_cancelled(),
+            None | Some(Unit::Contexts) => {}
+            Some(Unit::AfterTurnEntry) => self.write_delayed(),
+            Some(Unit::Unbegun) => self.begin_all_cancelled(),
             Some(Unit::Begin | Unit::Commit) => match self.work.take() {
                 Work::Planned(request, result) => self.begin(request, *result),
                 Work::Referring(request, Some(result)) => self.begin_reference(request, *result),
@@ -549,20 +501,20 @@ impl Core {
                 Work::Transfer(operation, TransferPhase::Made(task, text)) => self.deliver(operation, *task, text),
                 other => self.work = other,
             },
-            Some(Unit::WriteCosts) => {
+            Some(Unit::Costs) => {
                 let costs = self.take_costs();
                 self.write(Write::Costs(costs));
             }
-            Some(Unit::Recover) => self.decide_reported(),
+            Some(Unit::FailedAnswers) => self.decide_reported(),
             Some(Unit::Switch) => self.decide_switch(),
             Some(Unit::Extract) => self.deliver_waiting(),
-            Some(Unit::BehindTransfer) => self.decide_behind_transfer(),
-            Some(Unit::Delayed) => {
+            Some(Unit::AfterTransfer) => self.decide_behind_transfer(),
+            Some(Unit::AfterTurn) => {
                 let due = self.due_after_turn();
                 self.start_due(due);
             }
             Some(Unit::Ahead) => self.decide_ahead(),
-            Some(Unit::CatchUp) => self.catch_up(),
+            Some(Unit::FileChanges) => self.catch_up(),
             Some(Unit::Command) => {
                 if let Some((command, ticket)) = self.queue.next() {
                     self.idle.touch(self.now);

@@ -6,7 +6,8 @@ mod resuming;
 pub(super) mod speculating;
 
 use super::{
-    Append, Core, Ending, LogState, Unanswered, Write,
+    Append, Core, LogState, Unanswered, Write,
+    agenda::Unit,
     commands::prune,
     due::{Due, DueCompaction, DueRepeat},
     edit::Staged,
@@ -65,9 +66,9 @@ impl Core {
 
     /// Whether maintenance may start.
     pub(super) fn may_maintain(&self) -> bool {
-        matches!(self.ending, Ending::No)
+        self.goes_on()
             && !self.works_in_front()
-            && self.cancelled.is_empty()
+            && !self.is_pending(Unit::Unbegun)
             && self.writable().is_ok()
             && !self.lacks_past()
     }
@@ -75,7 +76,7 @@ impl Core {
     /// Whether events that came during maintenance can be decided about behind it: the path is known. A session that ends
     /// does not wait for that.
     pub(super) fn may_decide(&self) -> bool {
-        !self.lacks_past() || !matches!(self.ending, Ending::No)
+        !self.lacks_past() || !self.goes_on()
     }
 
     /// Whether a compaction is due by an estimate, while entries are being counted.

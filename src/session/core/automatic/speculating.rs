@@ -30,7 +30,7 @@ use crate::{
     },
     session::{
         core::{
-            Core, Ending,
+            Core,
             commands::prune::{self, Share},
             work::Work,
         },
@@ -291,11 +291,7 @@ impl Core {
         let unwritten = self.upkeep.ahead.unwritten.as_ref().is_some_and(|(settings, model)| {
             Arc::ptr_eq(settings, state.settings()) && *model == state.model(state.path())
         });
-        let waits = self.has_reported()
-            || self.has_switched()
-            || self.is_behind_transfer()
-            || self.upkeep.after_turn.waiting.is_some();
-        if unwritten || waits {
+        if unwritten || self.maintenance_may_follow() {
             return false;
         }
         // A handoff uses no summary. Whether the turn has settled at the threshold is not known before.
@@ -387,7 +383,7 @@ impl Core {
     /// Throws away a summary that was cancelled, gave way, or no longer stands for what is in the session.
     pub(in crate::session::core) fn review_ahead(&mut self) {
         let Some(making) = &self.upkeep.ahead.making else { return };
-        let ends = !matches!(self.ending, Ending::No);
+        let ends = !self.goes_on();
         let stale = !self.state.history().is_asleep() && !making.is_current(&self.state);
         if ends || !making.goes_on() || stale || self.hooks().concerns_compaction() {
             self.throw_away();

@@ -14,7 +14,7 @@ use crate::{
     },
     session::{
         core::{
-            Core, Ending, HeldContext, Starts,
+            Core, HeldContext, Starts,
             command::{Command, SessionMethod},
             queue,
             recovering::reports::contexts::Identity,
@@ -109,7 +109,7 @@ impl Core {
             }
             None => Way::Answer,
             Some(_) if runs => Way::Hold,
-            Some(_) if self.counting.runs() && matches!(self.ending, Ending::No) => Way::Hold,
+            Some(_) if self.counting.runs() && self.goes_on() => Way::Hold,
             Some(_) if starts == Starts::Maintenance && self.maintenance_is_due() => Way::Maintain,
             Some(floor) => Way::TooLarge(floor),
         }

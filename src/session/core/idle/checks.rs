@@ -10,7 +10,7 @@ use crate::{
     },
     protocol::types::IdleSkipped,
     session::{
-        core::{Core, Ending},
+        core::Core,
         fault::{Fault, planted},
     },
     settings::Switch,
@@ -35,11 +35,6 @@ fn awaits_result(path: &Path) -> bool {
 }
 
 impl Core {
-    /// Whether the session starts work by itself: it does not end.
-    pub(super) fn goes_on(&self) -> bool {
-        matches!(self.ending, Ending::No)
-    }
-
     /// The reason why no idle maintenance starts now. The bodies of the session are in memory.
     pub(super) fn idle_objection(&self) -> Option<IdleSkipped> {
         let fullness = self.state.measure();
@@ -81,23 +76,5 @@ impl Core {
     /// Whether a context of this size is too small, in tokens.
     pub(super) fn is_below_idle_threshold(&self, context_tokens: u64) -> bool {
         context_tokens < self.state.settings().settings.compaction.idle_threshold_tokens
-    }
-
-    /// Whether no request, no write and no maintenance waits.
-    fn nothing_waits(&self) -> bool {
-        self.goes_on()
-            && self.listens()
-            && self.work.is_none()
-            && self.cancelled.is_empty()
-            && self.queue.is_empty()
-            && self.index.commands.is_empty()
-            && self.held.is_empty()
-            && self.all_noted()
-            && !self.changes.pending
-            && !self.has_reported()
-            && !self.has_switched()
-            && !self.is_behind_transfer()
-            && !self.may_begin_delayed()
-            && !self.upkeep.ahead.runs()
     }
 }

@@ -6,7 +6,7 @@ use crate::{
     conversation::{entry::Entry, message::outline::Role},
     ids::EntryId,
     session::{
-        core::{Core, Ending, Starts, Write, due::DueRecovery, edit::Staged},
+        core::{Core, Starts, Write, due::DueRecovery, edit::Staged},
         operations::Asked,
     },
     settings::Switch,
@@ -24,7 +24,7 @@ pub(super) struct Reported {
 impl Core {
     /// Takes a failed answer. Where the path lacks its past, the decision needs the index.
     pub(super) fn report(&mut self, judged: Judged) {
-        if !matches!(self.ending, Ending::No) {
+        if !self.goes_on() {
             return;
         }
         let rejected = self.state.measure().context_tokens;

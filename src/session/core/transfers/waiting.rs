@@ -4,7 +4,7 @@
 use crate::{
     ids::OperationId,
     session::{
-        core::{Core, Ending, work::Task},
+        core::{Core, work::Task},
         jobs::transfer::TransferText,
         operation::Operation,
         operations::End,
@@ -26,7 +26,7 @@ impl Core {
 
     /// Sets a transfer aside until the open calls have their results. A session that ends gets no more of them.
     pub(super) fn set_aside(&mut self, operation: Operation, task: Task, text: Option<TransferText>) {
-        if !matches!(self.ending, Ending::No) {
+        if !self.goes_on() {
             return self.finish(operation, End::Cancelled);
         }
         self.settle();

@@ -1,3 +1,5 @@
+//! Tests of summaries ahead of the threshold.
+
 mod failing;
 
 use super::*;

@@ -24,7 +24,7 @@ use crate::{
     },
     session::{
         core::{
-            Core, Ending,
+            Core,
             commands::compacting::BY_CLIENT,
             due::{Delayed, Due, Withdrawn},
             work::{Request, Unbegun, Work},
@@ -50,7 +50,7 @@ impl Core {
             return ticket.fail(&failure);
         }
         let asked = Asked::by(ticket, params.wait);
-        if !matches!(self.ending, Ending::No) && !self.outlives_session(&asked) {
+        if !self.goes_on() && !self.outlives_session(&asked) {
             let (id, known) = match self.take_delayed(None) {
                 Some(before) => (before.id, Some(before.asked)),
                 None => (self.stamps.operation(), None),

@@ -1,12 +1,167 @@
-//! The work that a session starts without input. `settled` is sent behind it.
+//! The agenda of a session: the work that it starts without input, in the order of precedence.
+//!
+//! A unit of work is due from an input on, and starts when nothing before it is due and the session is free for it. One
+//! `Input::Turn` starts one unit. `settled`, the status of an idle session, speculation and idle maintenance ask this
+//! agenda, so that a new kind of work is written down once.
 
-use super::{Core, Ending, LogState, Write};
+use super::{Core, Ending, LogState, Write, work::TransferPhase, work::Work};
 use crate::session::{
     fault::{Fault, planted},
     operations::Follows,
 };
 
+/// A unit of work, in the order of precedence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unit {
+    /// Writes the entry about the compaction after the turn.
+    AfterTurnEntry,
+    /// Starts and ends operations that end before their starts.
+    Unbegun,
+    /// Starts the operation whose plan or source was found.
+    Begin,
+    /// Writes the draft or the text that was made.
+    Commit,
+    /// Writes the costs of model requests.
+    Costs,
+    /// Decides about failed answers that came while other work ran.
+    FailedAnswers,
+    /// Decides about a change of the model that came while other work ran.
+    Switch,
+    /// Writes an extract that waited for the results of open calls.
+    Extract,
+    /// Decides about maintenance after a transfer.
+    AfterTransfer,
+    /// Starts the compaction after the turn.
+    AfterTurn,
+    /// Starts the maintenance for contexts that wait and are over the window.
+    Contexts,
+    /// Decides about a summary that was made ahead of the threshold.
+    Ahead,
+    /// Reads entries of other programs.
+    FileChanges,
+    /// Handles the next command.
+    Command,
+}
+
+/// The work that has to end before a unit starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Needs {
+    /// The log is here.
+    Log,
+    /// No compaction and no transfer runs, either.
+    NoWork,
+    /// The path is known back to its last compaction, either.
+    Path,
+}
+
+impl Unit {
+    /// All units, in their order.
+    pub const ALL: [Self; 14] = [
+        Self::AfterTurnEntry,
+        Self::Unbegun,
+        Self::Begin,
+        Self::Commit,
+        Self::Costs,
+        Self::FailedAnswers,
+        Self::Switch,
+        Self::Extract,
+        Self::AfterTransfer,
+        Self::AfterTurn,
+        Self::Contexts,
+        Self::Ahead,
+        Self::FileChanges,
+        Self::Command,
+    ];
+
+    fn needs(self) -> Needs {
+        match self {
+            Self::AfterTurnEntry | Self::Unbegun | Self::Begin | Self::Commit | Self::FileChanges | Self::Command => {
+                Needs::Log
+            }
+            Self::Costs | Self::Extract | Self::AfterTurn | Self::Contexts | Self::Ahead => Needs::NoWork,
+            Self::FailedAnswers | Self::Switch | Self::AfterTransfer => Needs::Path,
+        }
+    }
+
+    /// Whether it starts in a session that ends now, too: work of operations that were named to the client.
+    fn survives_the_end(self) -> bool {
+        !matches!(self, Self::Ahead | Self::FileChanges | Self::Command)
+    }
+
+    /// Whether `settled` waits for it.
+    fn keeps_from_settling(self) -> bool {
+        match self {
+            Self::Unbegun
+            | Self::FailedAnswers
+            | Self::Switch
+            | Self::Extract
+            | Self::AfterTransfer
+            | Self::AfterTurn
+            | Self::Contexts => true,
+            // An operation is open around a draft, and the others change nothing that the client waits for.
+            Self::AfterTurnEntry
+            | Self::Begin
+            | Self::Commit
+            | Self::Costs
+            | Self::Ahead
+            | Self::FileChanges
+            | Self::Command => false,
+        }
+    }
+
+    /// Whether no summary begins ahead of the threshold while it is due: it may start maintenance.
+    fn keeps_from_speculating(self) -> bool {
+        matches!(self, Self::FailedAnswers | Self::Switch | Self::AfterTransfer)
+    }
+}
+
 impl Core {
+    /// The next unit that may start now.
+    pub(super) fn unit(&self) -> Option<Unit> {
+        if !self.listens() || self.work.founds() {
+            return None;
+        }
+        Unit::ALL.into_iter().find(|unit| self.may_start(*unit) && self.is_pending(*unit))
+    }
+
+    /// Whether a unit is due.
+    pub(super) fn is_pending(&self, unit: Unit) -> bool {
+        match unit {
+            Unit::AfterTurnEntry => self.must_write_delayed(),
+            Unit::Unbegun => !self.cancelled.is_empty(),
+            Unit::Begin => matches!(self.work, Work::Planned(..) | Work::Referring(_, Some(_))),
+            Unit::Commit => matches!(self.work, Work::Drafted(..) | Work::Transfer(_, TransferPhase::Made(..))),
+            Unit::Costs => !self.costs.is_empty() && self.writable().is_ok(),
+            Unit::FailedAnswers => self.has_reported(),
+            Unit::Switch => self.has_switched(),
+            Unit::Extract => self.extract_is_due(),
+            Unit::AfterTransfer => self.is_behind_transfer(),
+            Unit::AfterTurn => self.waits_no_more() && self.turn_is_over(),
+            Unit::Contexts => self.held_needs_more(),
+            Unit::Ahead => self.upkeep.ahead.is_new(),
+            Unit::FileChanges => self.changes.pending,
+            Unit::Command => !self.queue.is_empty(),
+        }
+    }
+
+    /// Whether a unit may start where it is due, and the log is here.
+    fn may_start(&self, unit: Unit) -> bool {
+        let is_free = match unit.needs() {
+            Needs::Log => true,
+            Needs::NoWork => self.work.is_none(),
+            Needs::Path => self.work.is_none() && self.may_decide(),
+        };
+        let is_in_time = unit.survives_the_end() || !matches!(self.ending, Ending::Now(_));
+        let may = match unit {
+            Unit::Unbegun => self.may_end_cancelled(),
+            Unit::AfterTurn => self.may_maintain() && !planted(Fault::LaterForgotten),
+            // The answers of these contexts start it, in the input after which it is due.
+            Unit::Contexts => false,
+            _ => true,
+        };
+        is_free && is_in_time && may
+    }
+
     /// Sends `settled` where it waited for work, and none follows any more.
     pub(super) fn settle(&self) {
         self.operations.follow(match planted(Fault::SettledBeforeWork) {
@@ -20,25 +175,48 @@ impl Core {
     fn follows(&self) -> Follows {
         let writes =
             matches!(self.log, LogState::Writing(_, Write::Recovery { .. } | Write::Removal(_) | Write::Relief(..)));
-        let goes_on = matches!(self.ending, Ending::No);
-        let turn_is_over = || self.waits_no_more() && self.turn_is_over();
-        let decides = || {
-            self.has_reported()
-                || self.has_switched()
-                || self.is_behind_transfer()
-                || turn_is_over()
-                || self.held_needs_more()
-                || self.extract_is_due()
+        let starts = |unit: Unit| match self.ending {
+            Ending::No => unit.keeps_from_settling(),
+            Ending::WhenIdle | Ending::Now(_) => unit == Unit::Unbegun,
         };
-        match writes || !self.cancelled.is_empty() || goes_on && decides() {
+        match writes || Unit::ALL.into_iter().any(|unit| starts(unit) && self.is_pending(unit)) {
             true => Follows::Work,
             false => Follows::Nothing,
         }
+    }
+
+    /// Whether work is due that may start maintenance, so that no summary begins ahead of it. That holds for a compaction
+    /// after a turn which has not ended, too.
+    pub(super) fn maintenance_may_follow(&self) -> bool {
+        self.upkeep.after_turn.waiting.is_some()
+            || Unit::ALL.into_iter().any(|unit| unit.keeps_from_speculating() && self.is_pending(unit))
+    }
+
+    /// Whether the session starts work by itself: it does not end.
+    pub(super) fn goes_on(&self) -> bool {
+        matches!(self.ending, Ending::No)
+    }
+
+    /// Whether the session has nothing to do in the foreground, now or after the work that runs.
+    pub(super) fn nothing_waits(&self) -> bool {
+        let waits = |unit: Unit| match unit {
+            // A turn that is over starts no compaction where maintenance may not start.
+            Unit::AfterTurn => self.is_pending(unit) && self.may_start(unit),
+            unit => self.is_pending(unit),
+        };
+        self.goes_on()
+            && self.listens()
+            && self.work.is_none()
+            && self.index.commands.is_empty()
+            && self.held.is_empty()
+            && !self.upkeep.ahead.runs()
+            && !Unit::ALL.into_iter().any(waits)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::{Needs, Unit};
     use crate::{
         protocol::{SessionConfigure, SessionContext, errors::Failure, events::Event, types::CompactParams},
         session::{
@@ -55,6 +233,27 @@ mod tests {
     use serde_json::{Value, json};
 
     const WINDOW: u64 = 16_000;
+
+    /// The rows of the table of units in the page of the architecture, as their cells.
+    fn rows() -> Vec<Vec<&'static str>> {
+        let page = include_str!("../../../docs/ARCHITECTURE.md");
+        let rows = page.lines().skip_while(|line| !line.starts_with("| unit |")).skip(2);
+        let cells = |line: &'static str| line.trim_matches('|').split('|').map(str::trim).collect();
+        rows.take_while(|line| line.starts_with('|')).map(cells).collect()
+    }
+
+    #[test]
+    fn the_page_of_the_architecture_lists_the_agenda() {
+        let needs = |unit: Unit| match unit.needs() {
+            Needs::Log => "the log",
+            Needs::NoWork => "no work",
+            Needs::Path => "no work, the path",
+        };
+        let settles = |unit: Unit| if unit.keeps_from_settling() { "yes" } else { "" };
+        let expected = Unit::ALL.map(|unit| (format!("`{unit:?}`"), needs(unit), settles(unit)));
+        let listed: Vec<_> = rows().iter().map(|row| (row[0].to_owned(), row[2], row[3])).collect();
+        assert_eq!(listed, expected);
+    }
 
     /// A session below the threshold of its model, and a draft that is being made.
     fn drafting() -> (Held, DraftOrder) {
