@@ -25,3 +25,4 @@ pub mod shell;
 pub mod source;
 pub mod state;
 pub mod stop;
+pub mod world;

@@ -8,7 +8,7 @@
 
 use super::{
     core::{Core, Input, Moment, Over},
-    effects::{Answer, Effect, Effects, IdleTurn, Read, Sent, Ticket, TicketNumber, Turning},
+    effects::{Answer, Effects, IdleTurn, Read, Sent, Ticket, TicketNumber, Turning},
     forking::Forking,
     founding::{Founding, Told},
     handle::{CancelReply, HandOver, Inbox, Mail, SharedStatus, Urgent},
@@ -19,16 +19,19 @@ use super::{
     recording::{End, Given, LARGEST_ANSWER, Request, live::Recording},
     shared::Shared,
     source::{self, SourceOrder},
+    world::World,
 };
 use crate::{
     ask::request::Origin,
     clock,
     conversation::{entry::Entry, tokens},
     ids::{OperationId, SessionId},
-    log::{Log, memory::Ephemeral, sealed::Blocking},
+    log::{Log, Unfinished, memory::Ephemeral, sealed::Blocking},
+    models::learned::Change,
     protocol::{
         errors::Failure,
-        types::{StatusAnswer, SubscribeAnswer, SubscribeParams, Subscription},
+        events::Event,
+        types::{Status, StatusAnswer, SubscribeAnswer, SubscribeParams, Subscription},
     },
     session::{
         core::command::Command,
@@ -39,12 +42,13 @@ use crate::{
         },
     },
     wire::{
-        outbox::{Missed, Outbox},
+        outbox::{About, Missed, Outbox},
         rpc::Reply,
     },
 };
 use std::{
     collections::HashMap,
+    convert::Infallible,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc,
@@ -372,104 +376,7 @@ impl Shell {
     /// Performs the effects, in their order.
     fn perform(&mut self) {
         for effect in self.effects.take() {
-            match effect {
-                Effect::Record(operations) => {
-                    if let Some(log) = &mut self.log {
-                        log.record(operations);
-                    }
-                }
-                // A client that acts on an event finds the new status.
-                Effect::Publish(status) => self.status.set(status),
-                Effect::Emit(about, event) => self.outbox.event(&self.session, &about, &event),
-                Effect::Answer(request, answer) => self.answer(request, answer),
-                Effect::Log(work) => self.work_on_log(work),
-                Effect::Read(request, read) => self.read(request, read),
-                Effect::Start(job) => self.start(*job),
-                Effect::Open(gate) => gate.open(),
-                Effect::Teach(change) => self.shared.access.windows.teach(change),
-                Effect::Share(bytes) => self.share(bytes),
-                Effect::Subscribe(request, params, snapshot) => self.subscribe(request, params, *snapshot),
-                Effect::Unsubscribe(request) => {
-                    self.outbox.wants(&self.session, false);
-                    self.answer(request, Answer::ok(&()));
-                }
-                Effect::HandOver(request) => {
-                    if let Some(Waiting::HandOver(hand_over, reply)) = self.requests.remove(&request) {
-                        hand_over(&self.cwd, reply);
-                    }
-                }
-                Effect::Fork(request, forking) => self.fork(request, *forking),
-                Effect::IdleTurn(Turning::Ask) => self.ask_for_turn(),
-                Effect::IdleTurn(Turning::Leave) => self.turn = Turn::No,
-            }
-        }
-    }
-
-    fn answer(&mut self, request: TicketNumber, answer: Answer) {
-        match self.requests.remove(&request) {
-            Some(Waiting::Reply(reply) | Waiting::HandOver(_, reply)) => answer.send(reply),
-            Some(Waiting::Cancel(reply)) => reply.answer(answer),
-            // A close that the daemon decided has no answer.
-            None => {}
-        }
-    }
-
-    fn work_on_log(&mut self, work: LogWork) {
-        let Some(mut log) = self.log.take() else { return };
-        let messages = self.messages.clone();
-        // Most changes of the file are the session's own writes, and cost no thread.
-        if matches!(work, LogWork::CatchUp(..)) && !log.may_have_grown() {
-            let done = work.run(&mut *log, &Blocking::is_allowed_here());
-            return send(&messages, Message::Log(log, Some(done)));
-        }
-        tokio::task::spawn_blocking(move || {
-            let done = catch_unwind(AssertUnwindSafe(|| work.run(&mut *log, &Blocking::is_allowed_here()))).ok();
-            // Its lock still takes the records of ends.
-            send(&messages, Message::Log(log, done));
-        });
-    }
-
-    fn read(&mut self, request: TicketNumber, read: Read) {
-        let (waiting, access) = (self.requests.remove(&request), self.shared.access.clone());
-        let messages = self.messages.clone();
-        let (recorded, outside) = (self.recording.is_some(), matches!(read, Read::Outside(_)));
-        let stopped = Arc::new(AtomicBool::new(false));
-        if let Some(Waiting::Reply(reply)) = &waiting {
-            let stopped = stopped.clone();
-            reply.on_cancel(move || stopped.store(true, Ordering::Relaxed));
-        }
-        tokio::task::spawn_blocking(move || {
-            let blocking = Blocking::is_allowed_here().until(stopped);
-            // Dropping the reply in a panic answers, too.
-            let answer = catch_unwind(AssertUnwindSafe(|| match read {
-                Read::Session(read) => read(&blocking),
-                Read::Outside(read) => read(&access, &blocking),
-            }));
-            // A replay reads the session to the end.
-            let given =
-                |answer: &&Answer| recorded && (outside || matches!(answer, Answer::Failed(Failure::Cancelled)));
-            let given = answer.as_ref().ok().filter(given).map(|answer| Given::of(answer, LARGEST_ANSWER));
-            if let (Ok(answer), Some(Waiting::Reply(reply))) = (answer, waiting) {
-                answer.send(reply);
-            }
-            send(&messages, Message::Answered(request, given));
-        });
-    }
-
-    fn start(&self, job: Job) {
-        match job {
-            Job::Count(entries) => self.count(entries),
-            Job::Index(work, stop) => {
-                self.spawn(move || Input::Indexed(jobs::index(work, &stop, &Blocking::is_allowed_here())));
-            }
-            Job::Plan(order) => {
-                let access = self.shared.access.clone();
-                self.spawn(move || Input::Planned(order.id.clone(), jobs::plan(order, &access)));
-            }
-            Job::Draft(order) => self.draft(order),
-            Job::Transfer(order) => self.transfer(order),
-            Job::Source(order) => self.source(order),
-            Job::Found(id, founding) => self.found(id, *founding),
+            let Ok(()) = effect.perform(self);
         }
     }
 
@@ -508,48 +415,9 @@ impl Shell {
         }
     }
 
-    /// Hands a fork over to the daemon.
-    fn fork(&mut self, request: TicketNumber, forking: Forking) {
-        let Some(Waiting::Reply(reply)) = self.requests.remove(&request) else { return };
-        match self.shared.forker.get() {
-            Some(forker) => forker(forking, reply),
-            None => reply.fail(&Failure::Internal("no daemon makes forks here".to_owned())),
-        }
-    }
-
     fn draft(&self, order: DraftOrder) {
-        let DraftOrder {
-            id,
-            trigger,
-            tokens,
-            plan,
-            focus,
-            hooks,
-            candidates,
-            native,
-            only,
-            settings,
-            deadline,
-            rank,
-            stop,
-        } = order;
-        let origin = Origin { session: self.session.clone(), operation: id.clone(), trigger };
-        let access = self.shared.access.clone();
-        let job = DraftJob {
-            origin,
-            plan,
-            focus,
-            hooks,
-            candidates,
-            native,
-            only,
-            settings,
-            deadline,
-            tokens,
-            rank,
-            access,
-            stop,
-        };
+        let id = order.id.clone();
+        let job = DraftJob { session: self.session.clone(), order, access: self.shared.access.clone() };
         let messages = self.messages.clone();
         pool::spawn(job, move |report| {
             let input = match report {
@@ -591,6 +459,104 @@ impl Shell {
         }
     }
 
+    /// Runs work on the blocking pool. Its result comes back as an input.
+    fn spawn(&self, work: impl FnOnce() -> Input + Send + 'static) {
+        let messages = self.messages.clone();
+        tokio::task::spawn_blocking(move || send(&messages, Message::Input(work())));
+    }
+}
+
+impl World for Shell {
+    type Broken = Infallible;
+
+    fn record(&mut self, operations: Vec<Unfinished>) {
+        if let Some(log) = &mut self.log {
+            log.record(operations);
+        }
+    }
+
+    fn publish(&mut self, status: Status) {
+        self.status.set(status);
+    }
+
+    fn emit(&mut self, about: About, event: Event) {
+        self.outbox.event(&self.session, &about, &event);
+    }
+
+    fn answer(&mut self, request: TicketNumber, answer: Answer) {
+        match self.requests.remove(&request) {
+            Some(Waiting::Reply(reply) | Waiting::HandOver(_, reply)) => answer.send(reply),
+            Some(Waiting::Cancel(reply)) => reply.answer(answer),
+            // A close that the daemon decided has no answer.
+            None => {}
+        }
+    }
+
+    fn work_on_log(&mut self, work: LogWork) -> Result<(), Infallible> {
+        let Some(mut log) = self.log.take() else { return Ok(()) };
+        let messages = self.messages.clone();
+        // Most changes of the file are the session's own writes, and cost no thread.
+        if matches!(work, LogWork::CatchUp(..)) && !log.may_have_grown() {
+            let done = work.run(&mut *log, &Blocking::is_allowed_here());
+            send(&messages, Message::Log(log, Some(done)));
+            return Ok(());
+        }
+        tokio::task::spawn_blocking(move || {
+            let done = catch_unwind(AssertUnwindSafe(|| work.run(&mut *log, &Blocking::is_allowed_here()))).ok();
+            // Its lock still takes the records of ends.
+            send(&messages, Message::Log(log, done));
+        });
+        Ok(())
+    }
+
+    fn read(&mut self, request: TicketNumber, read: Read) {
+        let (waiting, access) = (self.requests.remove(&request), self.shared.access.clone());
+        let messages = self.messages.clone();
+        let (recorded, outside) = (self.recording.is_some(), matches!(read, Read::Outside(_)));
+        let stopped = Arc::new(AtomicBool::new(false));
+        if let Some(Waiting::Reply(reply)) = &waiting {
+            let stopped = stopped.clone();
+            reply.on_cancel(move || stopped.store(true, Ordering::Relaxed));
+        }
+        tokio::task::spawn_blocking(move || {
+            let blocking = Blocking::is_allowed_here().until(stopped);
+            // Dropping the reply in a panic answers, too.
+            let answer = catch_unwind(AssertUnwindSafe(|| match read {
+                Read::Session(read) => read(&blocking),
+                Read::Outside(read) => read(&access, &blocking),
+            }));
+            // A replay reads the session to the end.
+            let given =
+                |answer: &&Answer| recorded && (outside || matches!(answer, Answer::Failed(Failure::Cancelled)));
+            let given = answer.as_ref().ok().filter(given).map(|answer| Given::of(answer, LARGEST_ANSWER));
+            if let (Ok(answer), Some(Waiting::Reply(reply))) = (answer, waiting) {
+                answer.send(reply);
+            }
+            send(&messages, Message::Answered(request, given));
+        });
+    }
+
+    fn start(&mut self, job: Job) {
+        match job {
+            Job::Count(entries) => self.count(entries),
+            Job::Index(work, stop) => {
+                self.spawn(move || Input::Indexed(jobs::index(work, &stop, &Blocking::is_allowed_here())));
+            }
+            Job::Plan(order) => {
+                let access = self.shared.access.clone();
+                self.spawn(move || Input::Planned(order.id.clone(), jobs::plan(order, &access)));
+            }
+            Job::Draft(order) => self.draft(order),
+            Job::Transfer(order) => self.transfer(order),
+            Job::Source(order) => self.source(order),
+            Job::Found(id, founding) => self.found(id, *founding),
+        }
+    }
+
+    fn teach(&mut self, change: Change) {
+        self.shared.access.windows.teach(change);
+    }
+
     fn share(&mut self, bytes: u64) {
         let all = &self.shared.awake;
         all.fetch_add(bytes, Ordering::Relaxed);
@@ -621,10 +587,31 @@ impl Shell {
         }
     }
 
-    /// Runs work on the blocking pool. Its result comes back as an input.
-    fn spawn(&self, work: impl FnOnce() -> Input + Send + 'static) {
-        let messages = self.messages.clone();
-        tokio::task::spawn_blocking(move || send(&messages, Message::Input(work())));
+    fn unsubscribe(&mut self, request: TicketNumber) {
+        self.outbox.wants(&self.session, false);
+        self.answer(request, Answer::ok(&()));
+    }
+
+    fn hand_over(&mut self, request: TicketNumber) {
+        if let Some(Waiting::HandOver(hand_over, reply)) = self.requests.remove(&request) {
+            hand_over(&self.cwd, reply);
+        }
+    }
+
+    /// Hands a fork over to the daemon.
+    fn fork(&mut self, request: TicketNumber, forking: Forking) {
+        let Some(Waiting::Reply(reply)) = self.requests.remove(&request) else { return };
+        match self.shared.forker.get() {
+            Some(forker) => forker(forking, reply),
+            None => reply.fail(&Failure::Internal("no daemon makes forks here".to_owned())),
+        }
+    }
+
+    fn turn(&mut self, turning: Turning) {
+        match turning {
+            Turning::Ask => self.ask_for_turn(),
+            Turning::Leave => self.turn = Turn::No,
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use super::{
     tasks::Tasks,
 };
 use crate::{
-    ask::{access::ModelAccess, purpose::Purpose, rank::Rank, request::Origin, virtual_clock::VirtualClock},
+    ask::{access::ModelAccess, purpose::Purpose, rank::Rank, virtual_clock::VirtualClock},
     compaction::{
         draft::Draft,
         plan::Plan,
@@ -28,7 +28,7 @@ use crate::{
     provider::{Api, Endpoint, KeySource, TroubleKind},
     session::{
         jobs::{
-            Focus,
+            DraftOrder, Focus,
             draft::{self, DraftJob},
             progress::Progress,
         },
@@ -126,8 +126,9 @@ impl World {
         let clock = VirtualClock::seeded(7);
         let models = Models::new(clock.clone(), script);
         let (stop, told) = (Stop::default(), Arc::new(Mutex::new(Vec::new())));
-        let job = DraftJob {
-            origin: Origin { session: "s".into(), operation: "o".into(), trigger: Trigger::Threshold },
+        let order = DraftOrder {
+            id: "o".into(),
+            trigger: Trigger::Threshold,
             plan,
             focus: Focus::default(),
             hooks: None,
@@ -138,9 +139,10 @@ impl World {
             deadline: Some(DEADLINE),
             tokens: None,
             rank: Rank::foreground(),
-            access: ModelAccess::of(models.routes(), Windows::in_memory()),
             stop: stop.clone(),
         };
+        let access = ModelAccess::of(models.routes(), Windows::in_memory());
+        let job = DraftJob { session: "s".into(), order, access };
         let pool = VirtualPool { clock: clock.clone(), longest: Duration::from_millis(100) };
         let mut tasks = Tasks::default();
         let steps = told.clone();

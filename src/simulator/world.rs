@@ -4,6 +4,7 @@
 //! results before requests, requests before work that is due. The delay of every result is drawn from the seed, so results
 //! arrive in every order that threads could bring about.
 
+mod effects;
 mod life;
 mod requests;
 mod trace;

@@ -2,30 +2,24 @@
 //! model replaces the extracted one only if it fits too.
 
 use super::{
-    Focus,
+    DraftOrder, Focus,
     blocking::{Pool, blocking},
     defect,
-    hooks::{Additions, Asking, HookOrder, Hooked},
+    hooks::{Additions, Asking, Hooked},
     progress::{Progress, Tell},
 };
 use crate::{
-    ask::{access::ModelAccess, rank::Rank, request::Origin},
+    ask::{access::ModelAccess, request::Origin},
     compaction::{
         draft::{Draft, Supplied},
         ladder,
-        native::NativeOrder,
         plan::Plan,
     },
-    models::{
-        ModelRef,
-        candidates::{Candidate, Unfit},
-    },
+    ids::SessionId,
+    models::{ModelRef, candidates::Candidate},
     prompts::Prompt,
     protocol::errors::{Failure, Nothing},
-    session::{
-        fault::{Fault, planted},
-        stop::Stop,
-    },
+    session::fault::{Fault, planted},
     settings::{Settings, Sourced},
     summary::{
         extractive::{self, Cleaner, Wishes},
@@ -45,37 +39,16 @@ use std::{
     pin::pin,
     sync::Arc,
     task::Poll,
-    time::Duration,
 };
 
-/// A job: the plan, and everything that its draft depends on.
+/// A job: the order, and everything that it works with.
 pub struct DraftJob {
-    /// Session and operation.
-    pub origin: Origin,
-    /// The plan.
-    pub plan: Plan,
-    /// The wishes of its request.
-    pub focus: Focus,
-    /// The hooks that are asked. None: no hook.
-    pub hooks: Option<HookOrder>,
-    /// The candidates for the summary, in order. Without one it is extracted.
-    pub candidates: Vec<Result<Candidate, Unfit>>,
-    /// The provider's own compaction, where it has one.
-    pub native: Option<Box<NativeOrder>>,
-    /// The only model that may write the summary. Without its summary there is no draft.
-    pub only: Option<ModelRef>,
-    /// The settings in force.
-    pub settings: Arc<Sourced>,
-    /// The time for the models, if it is limited.
-    pub deadline: Option<Duration>,
-    /// The tokens that the models may take, if they are limited.
-    pub tokens: Option<u64>,
-    /// Whether something waits for the draft.
-    pub rank: Rank,
+    /// The session.
+    pub session: SessionId,
+    /// The order.
+    pub order: DraftOrder,
     /// Access to models.
     pub access: Arc<ModelAccess>,
-    /// Cancels the job.
-    pub stop: Stop,
 }
 
 /// Makes the draft of a job. It needs no runtime: time and requests come from the job's access to models. A panic is an
@@ -93,8 +66,10 @@ pub async fn draft(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Dra
 }
 
 async fn drafted(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Draft, Failure> {
-    let DraftJob { origin, plan, mut focus, hooks, candidates, native, only, settings, .. } = job;
-    let (deadline, tokens, rank, access, stop) = (job.deadline, job.tokens, job.rank, job.access, job.stop);
+    let DraftJob { session, order, access } = job;
+    let DraftOrder { id, trigger, plan, mut focus, hooks, candidates, native, only, settings, .. } = order;
+    let (deadline, tokens, rank, stop) = (order.deadline, order.tokens, order.rank, order.stop);
+    let origin = Origin { session, operation: id, trigger };
     let mut additions = Additions::default();
     if let Some(order) = &hooks {
         let asking = Asking { order, origin: &origin, settings: &settings, access: &access, tell };

@@ -23,24 +23,28 @@ use crate::{
     protocol::{
         errors::Failure,
         events::{Event, Keeping},
-        types::Status,
+        types::{Status, StatusAnswer, SubscribeParams},
     },
     session::{
         core::{Core, Input, Moment, command::Command},
-        effects::{Answer, Effect, Effects, Read, Sent, TicketNumber},
+        effects::{Answer, Effects, Read, Sent, TicketNumber, Turning},
+        forking::Forking,
         jobs::{self, DraftOrder, IndexBuilt, Job, PlanMade, PlanOrder, draft, no_model},
         log_work::{LogFacts, LogWork},
         open::{Form, Opened},
         state::{Beginning, State},
         stop::Stop,
+        world::World,
     },
     summary::{extractive::Summary, files::FileLists, made::SummaryMethod},
+    wire::outbox::About,
 };
 use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::{
     collections::{BTreeMap, HashMap},
+    convert::Infallible,
     io,
     path::Path,
     sync::Arc,
@@ -406,53 +410,7 @@ impl Replay {
 
     fn perform(&mut self) {
         for effect in self.effects.take() {
-            let performed = match effect {
-                Effect::Record(operations) => Performed::Record(operations),
-                Effect::Publish(status) => Performed::Publish(status),
-                Effect::Emit(about, event) => Performed::Event {
-                    entry: about.entry,
-                    operation: about.operation,
-                    reach: Reach::of(&event, self.subscribed),
-                    event: serde_json::to_value(&event).unwrap_or_default(),
-                },
-                Effect::Answer(ticket, answer) => Performed::Answer { ticket, answer: Given::of(&answer, usize::MAX) },
-                Effect::Log(work) => {
-                    self.work = Some(work);
-                    continue;
-                }
-                Effect::Read(ticket, Read::Session(read)) => {
-                    Performed::Answer { ticket, answer: Given::of(&read(&Blocking::is_allowed_here()), usize::MAX) }
-                }
-                // The answer was recorded, and so is the turn.
-                Effect::Read(_, Read::Outside(_)) | Effect::IdleTurn(_) | Effect::Open(_) => continue,
-                Effect::Start(job) => {
-                    self.start(*job);
-                    continue;
-                }
-                Effect::Teach(change) => Performed::Taught(change),
-                Effect::Share(bytes) => Performed::Share(bytes),
-                Effect::Subscribe(ticket, _, snapshot) => {
-                    self.subscribed = Subscribed::Yes;
-                    Performed::Subscribed { ticket, snapshot: serde_json::to_value(&snapshot).unwrap_or_default() }
-                }
-                Effect::Unsubscribe(ticket) => {
-                    self.subscribed = Subscribed::No;
-                    Performed::Answer { ticket, answer: Given::of(&Answer::ok(&()), usize::MAX) }
-                }
-                Effect::HandOver(ticket) | Effect::Fork(ticket, _) => Performed::HandedOver(ticket),
-            };
-            self.performed.push(performed);
-        }
-    }
-
-    fn start(&mut self, job: Job) {
-        match job {
-            Job::Count(entries) => self.count = Some(entries),
-            Job::Index(work, _) => self.index = Some(work),
-            Job::Plan(order) => drop(self.plans.insert(order.id.clone(), order)),
-            Job::Draft(order) => drop(self.drafts.insert(order.id.clone(), order)),
-            // The outcome was recorded.
-            Job::Found(..) | Job::Transfer(_) | Job::Source(_) => {}
+            let Ok(()) = effect.perform(self);
         }
     }
 
@@ -472,6 +430,85 @@ impl Replay {
             None => {}
         }
     }
+}
+
+impl World for Replay {
+    type Broken = Infallible;
+
+    fn record(&mut self, operations: Vec<Unfinished>) {
+        self.performed.push(Performed::Record(operations));
+    }
+
+    fn publish(&mut self, status: Status) {
+        self.performed.push(Performed::Publish(status));
+    }
+
+    fn emit(&mut self, about: About, event: Event) {
+        self.performed.push(Performed::Event {
+            entry: about.entry,
+            operation: about.operation,
+            reach: Reach::of(&event, self.subscribed),
+            event: serde_json::to_value(&event).unwrap_or_default(),
+        });
+    }
+
+    fn answer(&mut self, ticket: TicketNumber, answer: Answer) {
+        self.performed.push(Performed::Answer { ticket, answer: Given::of(&answer, usize::MAX) });
+    }
+
+    fn work_on_log(&mut self, work: LogWork) -> Result<(), Infallible> {
+        self.work = Some(work);
+        Ok(())
+    }
+
+    fn read(&mut self, ticket: TicketNumber, read: Read) {
+        match read {
+            Read::Session(read) => self.answer(ticket, read(&Blocking::is_allowed_here())),
+            // The answer was recorded.
+            Read::Outside(_) => {}
+        }
+    }
+
+    fn start(&mut self, job: Job) {
+        match job {
+            Job::Count(entries) => self.count = Some(entries),
+            Job::Index(work, _) => self.index = Some(work),
+            Job::Plan(order) => drop(self.plans.insert(order.id.clone(), order)),
+            Job::Draft(order) => drop(self.drafts.insert(order.id.clone(), order)),
+            // The outcome was recorded.
+            Job::Found(..) | Job::Transfer(_) | Job::Source(_) => {}
+        }
+    }
+
+    fn teach(&mut self, change: Change) {
+        self.performed.push(Performed::Taught(change));
+    }
+
+    fn share(&mut self, bytes: u64) {
+        self.performed.push(Performed::Share(bytes));
+    }
+
+    fn subscribe(&mut self, ticket: TicketNumber, _: SubscribeParams, snapshot: StatusAnswer) {
+        self.subscribed = Subscribed::Yes;
+        let snapshot = serde_json::to_value(&snapshot).unwrap_or_default();
+        self.performed.push(Performed::Subscribed { ticket, snapshot });
+    }
+
+    fn unsubscribe(&mut self, ticket: TicketNumber) {
+        self.subscribed = Subscribed::No;
+        self.answer(ticket, Answer::ok(&()));
+    }
+
+    fn hand_over(&mut self, ticket: TicketNumber) {
+        self.performed.push(Performed::HandedOver(ticket));
+    }
+
+    fn fork(&mut self, ticket: TicketNumber, _: Forking) {
+        self.performed.push(Performed::HandedOver(ticket));
+    }
+
+    /// The turn was recorded.
+    fn turn(&mut self, _: Turning) {}
 }
 
 /// A session that begins with these values, its log, and the facts about it.

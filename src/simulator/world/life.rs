@@ -2,12 +2,9 @@
 
 use super::{World, trace};
 use crate::{
-    ask::{
-        clock::{Clock as _, after},
-        request::Origin,
-    },
+    ask::clock::{Clock as _, after},
     conversation::{entry::Entry, tokens},
-    ids::{OperationId, SessionId},
+    ids::OperationId,
     log::{
         Access, Log,
         error::StoreError,
@@ -15,19 +12,12 @@ use crate::{
         memory::Ephemeral,
         sealed::Blocking,
     },
-    protocol::{
-        errors::Failure,
-        types::{CancelAnswer, SubscribeAnswer, Subscription},
-    },
+    protocol::{errors::Failure, types::CancelAnswer},
     session::{
         core::{Core, Input, Over, command::Command},
-        effects::{Answer, Effect, Effects, IdleTurn, Read, Sent, TicketNumber, Turning},
+        effects::{Answer, Effect, Effects, IdleTurn, Read, Sent, TicketNumber},
         founding::Founding,
-        jobs::{
-            self, DraftOrder, IndexBuilt, Job, PlanOrder,
-            draft::{self, DraftJob},
-            transfer::{self, TransferJob, TransferOrder},
-        },
+        jobs::{self, IndexBuilt, PlanOrder},
         log_work::{LogDone, LogFacts, LogWork},
         open::Opened,
         state::Capabilities,
@@ -38,7 +28,6 @@ use crate::{
     simulator::{
         action::{PanicAt, Rights},
         observer::Violation,
-        pool::VirtualPool,
         setup,
         tasks::Tasks,
     },
@@ -55,31 +44,31 @@ use std::{
 pub struct Life {
     core: Core,
     effects: Effects,
-    log: Option<Box<dyn Log>>,
+    pub(super) log: Option<Box<dyn Log>>,
     /// Messages that bypass the mailbox.
     pub urgent: VecDeque<Urgent>,
     /// Results that have arrived.
-    messages: VecDeque<Message>,
+    pub(super) messages: VecDeque<Message>,
     /// Requests that wait outside of the core.
     pub mailbox: VecDeque<Mail>,
     /// Work and results by their time.
-    due: BTreeMap<(Instant, u64), Due>,
-    next_due: u64,
+    pub(super) due: BTreeMap<(Instant, u64), Due>,
+    pub(super) next_due: u64,
     /// Drafts in the making.
-    tasks: Tasks<()>,
-    reports: Arc<Mutex<Vec<Input>>>,
+    pub(super) tasks: Tasks<()>,
+    pub(super) reports: Arc<Mutex<Vec<Input>>>,
     /// The version of the learned windows that the core knows.
     windows: u64,
     /// Requests that the core has.
-    delivered: HashSet<TicketNumber>,
+    pub(super) delivered: HashSet<TicketNumber>,
     /// Requests that were cancelled in the mailbox.
     cancelled: HashSet<TicketNumber>,
-    turn: Turn,
+    pub(super) turn: Turn,
 }
 
 /// The turn of the session for idle maintenance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Turn {
+pub(super) enum Turn {
     No,
     Asked,
     Mine,
@@ -113,7 +102,7 @@ pub struct Mail {
 
 /// A result for the core.
 #[expect(clippy::large_enum_variant, reason = "a few wait at a time")]
-enum Message {
+pub(super) enum Message {
     Input(Input),
     /// The log comes back. No result: its work ended in a panic.
     Log(Box<dyn Log>, Option<LogDone>),
@@ -121,7 +110,7 @@ enum Message {
 
 /// Work that begins, or a result that arrives, at its time.
 #[expect(clippy::large_enum_variant, reason = "a few live at a time")]
-enum Due {
+pub(super) enum Due {
     Log(Box<dyn Log>, LogWork),
     Read(TicketNumber, Read),
     Index(Indexing, Stop),
@@ -363,7 +352,7 @@ impl World<'_> {
     }
 
     /// Lets something happen after a random delay.
-    fn later(&mut self, due: Due) {
+    pub(super) fn later(&mut self, due: Due) {
         let longest = match self.random.below(8) {
             0..4 => 200,
             4..6 => 3_000,
@@ -502,7 +491,7 @@ impl World<'_> {
             self.tell(|| format!("    -> {}", trace::effect(&effect)));
             self.observer.performed(&effect, &self.disk)?;
             self.note(&effect);
-            self.perform_one(effect)?;
+            effect.perform(self)?;
             match &mut self.surroundings.kill {
                 None => {}
                 Some(0) => return self.crash(),
@@ -512,83 +501,6 @@ impl World<'_> {
         Ok(())
     }
 
-    fn perform_one(&mut self, effect: Effect) -> Result<(), Violation> {
-        if let Effect::Answer(request, _)
-        | Effect::Read(request, _)
-        | Effect::Subscribe(request, ..)
-        | Effect::Unsubscribe(request)
-        | Effect::HandOver(request)
-        | Effect::Fork(request, _) = &effect
-            && let Some(life) = &mut self.life
-        {
-            // A cancel that is late reaches nobody.
-            life.delivered.remove(request);
-        }
-        match effect {
-            Effect::Record(operations) => {
-                if let Some(log) = self.life.as_mut().and_then(|life| life.log.as_mut()) {
-                    log.record(operations);
-                }
-            }
-            Effect::Publish(_) | Effect::Share(_) => {}
-            Effect::Emit(about, event) => self.view.event(&about, &event),
-            Effect::Answer(request, answer) => self.view.answer(request, &answer),
-            Effect::Log(work) => self.work_on_log(work)?,
-            Effect::Read(request, read) => self.later(Due::Read(request, read)),
-            Effect::Open(gate) => gate.open(),
-            Effect::Start(job) => match *job {
-                Job::Count(entries) => self.later(Due::Count(entries)),
-                Job::Index(work, stop) => self.later(Due::Index(work, stop)),
-                Job::Plan(order) => self.later(Due::Plan(order)),
-                Job::Draft(order) => self.draft(order),
-                Job::Transfer(order) => self.transfer(order),
-                // The world has one session.
-                Job::Source(order) => {
-                    let unknown = Failure::no_session(order.from.as_str());
-                    self.later(Due::Arrives(Message::Input(Input::Sourced(order.id, Err(unknown)))));
-                }
-                Job::Found(id, founding) => self.later(Due::Found(id, founding)),
-            },
-            Effect::Teach(change) => self.access.windows.teach(change),
-            Effect::Subscribe(request, _, snapshot) => {
-                let answer = SubscribeAnswer {
-                    epoch: "simulated".to_owned(),
-                    seq: 0,
-                    status: Subscription::Ok,
-                    replayed: 0,
-                    snapshot: Some(*snapshot),
-                };
-                self.answered_by_shell(request, &Answer::ok(&answer));
-            }
-            Effect::Unsubscribe(request) => self.answered_by_shell(request, &Answer::ok(&())),
-            Effect::HandOver(request) | Effect::Fork(request, _) => self.answered_by_shell(request, &Answer::ok(&())),
-            Effect::IdleTurn(turning) => self.turns(turning),
-        }
-        Ok(())
-    }
-
-    /// The session asks for its turn among the others, or leaves it.
-    fn turns(&mut self, turning: Turning) {
-        let others = std::mem::take(&mut self.surroundings.others_idle);
-        let now = self.clock.now();
-        let Some(life) = &mut self.life else { return };
-        life.turn = match turning {
-            Turning::Leave => Turn::No,
-            Turning::Ask => {
-                if others > Duration::ZERO {
-                    life.messages.push_back(Message::Input(Input::IdleTurn(IdleTurn::Waits)));
-                }
-                life.next_due += 1;
-                life.due.insert((after(now, others), life.next_due), Due::Turn);
-                Turn::Asked
-            }
-        };
-    }
-
-    fn answered_by_shell(&mut self, request: TicketNumber, answer: &Answer) {
-        self.view.answer(request, answer);
-    }
-
     /// Answers a request whose answer is no effect.
     fn answer(&mut self, request: TicketNumber, answer: &Answer) -> Result<(), Violation> {
         self.tell(|| format!("    => {request}: {}", trace::answer(answer)));
@@ -596,80 +508,6 @@ impl World<'_> {
         self.note_answer(request, answer);
         self.view.answer(request, answer);
         Ok(())
-    }
-
-    fn work_on_log(&mut self, work: LogWork) -> Result<(), Violation> {
-        let Some(life) = &mut self.life else { return Ok(()) };
-        let Some(mut log) = life.log.take() else {
-            return Err(Violation::of_world("work is given to a log that is out".to_owned()));
-        };
-        if matches!(work, LogWork::CatchUp(..)) && !log.may_have_grown() {
-            let done = work.run(&mut *log, &Blocking::is_allowed_here());
-            life.messages.push_back(Message::Log(log, Some(done)));
-        } else {
-            self.later(Due::Log(log, work));
-        }
-        Ok(())
-    }
-
-    fn transfer(&mut self, order: TransferOrder) {
-        let Some(life) = &mut self.life else { return };
-        let id = order.id.clone();
-        let (session, trigger) = (SessionId::from("simulated"), order.trigger());
-        let origin = Origin { session, operation: id.clone(), trigger };
-        let job = TransferJob { origin, order, access: self.access.clone(), may_block: Blocking::is_allowed_here };
-        let pool = VirtualPool { clock: self.clock.clone(), longest: Duration::from_millis(20) };
-        let reports = life.reports.clone();
-        let report = move |input| reports.lock().unwrap_or_else(PoisonError::into_inner).push(input);
-        life.next_due += 1;
-        life.tasks.start(life.next_due, async move {
-            let result = transfer::transfer(job, &pool, &|step| report(Input::Reported(id.clone(), step))).await;
-            report(Input::Transferred(id, result));
-        });
-    }
-
-    fn draft(&mut self, order: DraftOrder) {
-        let Some(life) = &mut self.life else { return };
-        let DraftOrder {
-            id,
-            trigger,
-            tokens,
-            plan,
-            focus,
-            hooks,
-            candidates,
-            native,
-            only,
-            settings,
-            deadline,
-            rank,
-            stop,
-        } = order;
-        let origin = Origin { session: SessionId::from("simulated"), operation: id.clone(), trigger };
-        let access = self.access.clone();
-        let job = DraftJob {
-            origin,
-            plan,
-            focus,
-            hooks,
-            candidates,
-            native,
-            only,
-            settings,
-            deadline,
-            tokens,
-            rank,
-            access,
-            stop,
-        };
-        let pool = VirtualPool { clock: self.clock.clone(), longest: Duration::from_millis(20) };
-        let reports = life.reports.clone();
-        let report = move |input| reports.lock().unwrap_or_else(PoisonError::into_inner).push(input);
-        life.next_due += 1;
-        life.tasks.start(life.next_due, async move {
-            let result = draft::draft(job, &pool, &|step| report(Input::Reported(id.clone(), step))).await;
-            report(Input::Drafted(id, result));
-        });
     }
 }
 
