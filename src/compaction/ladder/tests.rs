@@ -1,3 +1,5 @@
+//! Tests of the ladder.
+
 mod elided;
 mod unread;
 

@@ -1,3 +1,5 @@
+//! Tests of plans.
+
 use super::*;
 use crate::{compaction::lines::path, conversation::tokens::Estimator};
 use proptest::{collection::vec, prelude::*};

@@ -1,3 +1,5 @@
+//! Tests of learned windows.
+
 use super::*;
 use jiff::Timestamp;
 use serde_json::{Value, json};

@@ -1,3 +1,5 @@
+//! Tests of messages in the formats of providers.
+
 use super::*;
 use crate::{
     models::dialects,

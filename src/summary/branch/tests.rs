@@ -1,3 +1,5 @@
+//! Tests of summaries of branches.
+
 use super::*;
 use crate::conversation::tokens::Estimator;
 use serde_json::Value;

@@ -1,3 +1,5 @@
+//! Tests of texts that lose their middle.
+
 use super::*;
 use crate::{
     compaction::{draft::Shortened, ladder::elide::ends},

@@ -1,3 +1,5 @@
+//! Tests of the gate before summaries.
+
 use super::*;
 use crate::prompts::Prompt;
 use std::sync::LazyLock;
