@@ -46,31 +46,27 @@ use super::{
 use crate::{
     ask::access::ModelAccess,
     compaction::draft::Draft,
-    conversation::entry::{Entry, Stamps},
-    ids::{ModelRef, OperationId, SessionId},
+    conversation::entry::Stamps,
+    ids::{OperationId, SessionId},
     log::{Access, Unfinished, sealed::Blocking},
     models::learned::Learned,
     protocol::{
         errors::Failure,
         events::Event,
-        types::{AppendParams, ContextParams, Usage},
+        types::{ContextParams, Usage},
     },
     session::core::{
         agenda::Unit,
         background::{FileChanges, IndexWait},
         command::Command,
-        commands::{append::Staged, compacting::Asker},
-        costs::{CostEntries, Costs},
+        costs::Costs,
         counting::Counting,
-        due::DueRecovery,
         due::Upkeep,
-        edit::Edit,
         idle::Idle,
         queue::Queue,
         recovering::Recoveries,
-        recovering::reports::contexts::Identity,
-        transfers::Delivery,
         work::{TransferPhase, Unbegun, Work},
+        writing::{Unanswered, Write},
     },
     settings::Layers,
     wire::outbox::About,
@@ -145,74 +141,13 @@ enum LogState {
     /// It is here, and work may be given to it.
     Ready(LogFacts),
     /// It is here. The answers of a write wait until its entries are counted, because a compaction seems to be due.
-    Counting(LogFacts, Unanswered),
+    Counting(LogFacts, Box<dyn Unanswered>),
     /// It is out with a write.
-    Writing(LogFacts, Write),
+    Writing(LogFacts, Box<dyn Write>),
     /// It is out with a read.
     Reading(LogFacts),
     /// It is out with a read for this command, which is handled again behind it.
     Fetching(LogFacts, Command, Ticket),
-}
-
-/// A write, with the requests that it answers.
-enum Write {
-    Appends(Vec<Append>),
-    Compaction {
-        costs: CostEntries,
-        entry: Arc<Entry>,
-        /// Entries with which other programs read the data that the compaction carries, and the one about the compaction after
-        /// the turn.
-        mirrors: Vec<Arc<Entry>>,
-        draft: Box<Draft>,
-    },
-    /// Costs of model requests whose compaction was not written.
-    Costs(CostEntries),
-    /// The entry about the compaction after the turn, with the request that it answers.
-    AfterTurn {
-        entry: Arc<Entry>,
-        asker: Option<Asker>,
-    },
-    /// The entries of a transfer.
-    Transfer(Box<Delivery>),
-    /// Entries that bring the context below the threshold, with the event behind them.
-    Relief(edit::Staged, Event),
-    /// Entries of a recovery, which starts behind them.
-    Recovery {
-        staged: edit::Staged,
-        due: DueRecovery,
-    },
-    /// A failed answer leaves the context. No recovery follows.
-    Removal(edit::Staged),
-    Edit {
-        edit: Box<dyn Edit>,
-        staged: edit::Staged,
-        ticket: Ticket,
-    },
-}
-
-/// Requests whose entries are on disk.
-enum Unanswered {
-    Appends(Vec<Append>),
-    Edit { edit: Box<dyn Edit>, staged: Box<edit::Staged>, ticket: Ticket },
-}
-
-/// An append that is being written.
-struct Append {
-    params: AppendParams,
-    staged: Staged,
-    /// The context that its answer belongs to.
-    context: Identity,
-    /// The model of the session before it.
-    model: Option<ModelRef>,
-    ticket: Ticket,
-}
-
-impl Append {
-    /// Whether its last message is an answer that failed or was cut off.
-    fn may_be_recovered(&self) -> bool {
-        let outline = self.staged.entries.last().and_then(|entry| entry.outline());
-        outline.is_some_and(|outline| outline.failed || outline.cut_off)
-    }
 }
 
 /// A request for the context that waits.
@@ -503,7 +438,7 @@ impl Core {
             },
             Some(Unit::Costs) => {
                 let costs = self.take_costs();
-                self.write(Write::Costs(costs));
+                self.write(Box::new(costs));
             }
             Some(Unit::FailedAnswers) => self.decide_reported(),
             Some(Unit::Switch) => self.decide_switch(),
@@ -534,13 +469,7 @@ impl Core {
                 self.queue.put_back(command, ticket);
                 self.wake();
             }
-            Command::Append(params) => {
-                let mut appends = self.appends_in_a_row(params, ticket);
-                if !appends.is_empty() {
-                    self.add_lines_for_others(&mut appends);
-                    self.write(Write::Appends(appends));
-                }
-            }
+            Command::Append(params) => self.append(params, ticket),
             Command::Edit(edit) => self.edit(edit, ticket),
             Command::Compact(params) => {
                 self.compact(params, ticket);
@@ -566,33 +495,6 @@ impl Core {
         matches!(command, Command::Compact(_) | Command::Edit(_) | Command::Transfer(_))
             && self.state.history().index().is_none()
             && self.state.path().lacks_its_past()
-    }
-
-    /// Consecutive appends become one write. An append with a condition has to see those before it, so it begins the
-    /// next write. A failed answer is decided about before the next append.
-    fn appends_in_a_row(&mut self, params: AppendParams, ticket: Ticket) -> Vec<Append> {
-        let mut appends = Vec::new();
-        self.stage(params, ticket, &mut appends);
-        loop {
-            match self.queue.next() {
-                Some((Command::Append(params), ticket))
-                    if !appends.last().is_some_and(Append::may_be_recovered)
-                        && params.parent_entry_id.is_none()
-                        && params.expected_leaf_id.is_none()
-                        && self.index.commands.is_empty()
-                        && self.listens() =>
-                {
-                    if !self.stage(params, ticket, &mut appends) {
-                        return appends;
-                    }
-                }
-                Some((command, ticket)) => {
-                    self.queue.put_back(command, ticket);
-                    return appends;
-                }
-                None => return appends,
-            }
-        }
     }
 
     fn writable(&self) -> Result<(), Failure> {

@@ -4,7 +4,11 @@
 //! `Input::Turn` starts one unit. `settled`, the status of an idle session, speculation and idle maintenance ask this
 //! agenda, so that a new kind of work is written down once.
 
-use super::{Core, Ending, LogState, Write, work::TransferPhase, work::Work};
+use super::{
+    Core, Ending,
+    work::{TransferPhase, Work},
+    writing::FollowUp,
+};
 use crate::session::{
     fault::{Fault, planted},
     operations::Follows,
@@ -173,8 +177,7 @@ impl Core {
     /// Whether the session starts work without input. Where it ends, it starts nothing but what is being written or was
     /// cancelled.
     fn follows(&self) -> Follows {
-        let writes =
-            matches!(self.log, LogState::Writing(_, Write::Recovery { .. } | Write::Removal(_) | Write::Relief(..)));
+        let writes = !matches!(self.follow_up(), FollowUp::None);
         let starts = |unit: Unit| match self.ending {
             Ending::No => unit.keeps_from_settling(),
             Ending::WhenIdle | Ending::Now(_) => unit == Unit::Unbegun,

@@ -6,22 +6,24 @@ mod resuming;
 pub(super) mod speculating;
 
 use super::{
-    Append, Core, LogState, Unanswered, Write,
+    Core, LogState, Starts,
     agenda::Unit,
     commands::prune,
     due::{Due, DueCompaction, DueRepeat},
     edit::Staged,
     work::Work,
+    writing::{FollowUp, Write, appends::Append},
 };
 use crate::{
     compaction::{
         decide::{Automatic, Decision, Facts, Rest, Why, at_threshold},
         request::Cause,
     },
-    conversation::message::outline::Role,
+    conversation::{entry::Entry, message::outline::Role},
     protocol::{
         errors::Failure,
         events::{Event, ModelChange, Reason},
+        notices::NoticeCode,
         types::{Initiator, Next},
     },
     session::{
@@ -35,6 +37,40 @@ use crate::{
     },
     wire::outbox::About,
 };
+use std::sync::Arc;
+
+/// Entries that bring the context below the threshold, with the event that follows them.
+struct Relief {
+    staged: Staged,
+    event: Event,
+}
+
+impl Write for Relief {
+    fn entries(&self) -> Vec<Arc<Entry>> {
+        self.staged.entries.clone()
+    }
+
+    fn written(self: Box<Self>, core: &mut Core) {
+        core.relieved(&self.staged, self.event);
+    }
+
+    fn not_written(self: Box<Self>, core: &mut Core, failure: &Failure) {
+        let title = "The context could not be made smaller";
+        core.warn(NoticeCode::ContextNotReduced, title, failure.to_string());
+        // Another try would fail, too, and the requests would start one after the other.
+        core.held_start(Starts::Nothing);
+        core.answer_held();
+    }
+
+    fn again(self: Box<Self>, core: &mut Core) {
+        // The context is measured again.
+        core.answer_held();
+    }
+
+    fn follow_up(&self) -> FollowUp<'_> {
+        FollowUp::Measure
+    }
+}
 
 impl Core {
     /// The decision at the leaf as a sentence, or the reason of a recovery that failed there.
@@ -91,12 +127,8 @@ impl Core {
         }
         let facts = *self.log_facts();
         match std::mem::replace(&mut self.log, LogState::Ready(facts)) {
-            LogState::Counting(_, Unanswered::Appends(appends)) => {
-                self.answer_appends(appends);
-                true
-            }
-            LogState::Counting(_, Unanswered::Edit { edit, staged, ticket }) => {
-                self.answer_edit(&*edit, *staged, ticket);
+            LogState::Counting(_, unanswered) => {
+                unanswered.counted(self);
                 true
             }
             other => {
@@ -214,7 +246,7 @@ impl Core {
             Some(Due::Repeat(due)) => self.write_removal(&due.removed),
             Some(Due::Compaction(due)) => self.start_automatic(due),
             Some(Due::Delayed(request)) => self.begin_delayed(*request),
-            Some(Due::Relief(staged, event)) => self.write(Write::Relief(staged, event)),
+            Some(Due::Relief(staged, event)) => self.write(Box::new(Relief { staged, event })),
             None => {}
         }
     }
@@ -223,7 +255,7 @@ impl Core {
     pub(super) fn maintain(&mut self) {
         self.idle_gives_way();
         match self.relief() {
-            Some((staged, event)) => self.write(Write::Relief(staged, event)),
+            Some((staged, event)) => self.write(Box::new(Relief { staged, event })),
             None => self.start_unasked(),
         }
     }

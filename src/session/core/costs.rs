@@ -3,6 +3,7 @@
 mod budget;
 mod failed;
 mod hour;
+mod recording;
 
 use crate::{
     ask::spent::Spent,

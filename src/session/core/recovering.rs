@@ -17,11 +17,12 @@ use self::{
     reports::contexts::{Contexts, Identity},
 };
 use super::{
-    Append, Core, LogState, Write,
+    Core,
     commands::context::too_large,
     due::{Due, DueCompaction, DueRecovery},
     edit::Staged,
     work::Work,
+    writing::{FollowUp, Write, appends::Append},
 };
 use crate::{
     compaction::{
@@ -48,7 +49,7 @@ use crate::{
         data::model_fields,
         effects::Ticket,
         fault::{Fault, planted},
-        jobs::{Authors, Focus, Job, PlanOrder},
+        jobs::{Authors, Focus, Job, PlanOrder, defect},
         kind::{OperationKind, Product, RECOVERY, Recovery},
         operation::Operation,
         operations::{Asked, End, Place},
@@ -92,6 +93,39 @@ impl Limits {
     /// Whether a request with these limits has more room than one with the others.
     fn are_wider_than(self, others: Self) -> bool {
         self.request < others.request || self.window > others.window || self.output > others.output
+    }
+}
+
+/// The entries of a recovery, which starts after them.
+struct RecoveryWrite {
+    staged: Staged,
+    due: DueRecovery,
+}
+
+impl Write for RecoveryWrite {
+    fn entries(&self) -> Vec<Arc<Entry>> {
+        self.staged.entries.clone()
+    }
+
+    fn written(self: Box<Self>, core: &mut Core) {
+        core.recover(self.due, Ok(self.staged));
+    }
+
+    fn not_written(self: Box<Self>, core: &mut Core, failure: &Failure) {
+        core.recover(self.due, Err(failure.clone()));
+    }
+
+    fn again(self: Box<Self>, core: &mut Core) {
+        core.write_recovery(self.due);
+    }
+
+    /// An answer has named the recovery: it has a start and an end.
+    fn lost(self: Box<Self>, core: &mut Core) {
+        core.recover(self.due, Err(defect()));
+    }
+
+    fn follow_up(&self) -> FollowUp<'_> {
+        FollowUp::Recovery(&self.due)
     }
 }
 
@@ -203,7 +237,7 @@ impl Core {
     /// Writes the entries of a recovery, which starts behind them.
     pub(super) fn write_recovery(&mut self, due: DueRecovery) {
         match self.entries_of(&due) {
-            Ok(staged) => self.write(Write::Recovery { staged, due }),
+            Ok(staged) => self.write(Box::new(RecoveryWrite { staged, due })),
             Err(failure) => self.recover(due, Err(failure)),
         }
     }
@@ -242,7 +276,7 @@ impl Core {
     }
 
     /// Starts a recovery whose entries were written, or could not be.
-    pub(super) fn recover(&mut self, due: DueRecovery, written: Result<Staged, Failure>) {
+    fn recover(&mut self, due: DueRecovery, written: Result<Staged, Failure>) {
         let action = due.action();
         let DueRecovery { id, reason, asked, removed, remedy, stated, model, stop, .. } = due;
         let kind = OperationKind::Recovery(Recovery { reason, removed: Some(removed), action });
@@ -367,7 +401,7 @@ impl Core {
         if which.is_none() {
             self.recoveries.reported.clear();
         }
-        let LogState::Writing(_, Write::Recovery { due, .. }) = &self.log else { return None };
+        let FollowUp::Recovery(due) = self.follow_up() else { return None };
         let named = which.is_none_or(|which| *which == due.id) && !due.stop.requested();
         if named {
             due.stop.request();
@@ -397,7 +431,7 @@ impl Core {
 
     /// Whether requests for the context wait for a recovery.
     pub(super) fn recovers(&self) -> bool {
-        let is_written = matches!(self.log, LogState::Writing(_, Write::Recovery { .. } | Write::Removal(_)));
+        let is_written = matches!(self.follow_up(), FollowUp::Recovery(_) | FollowUp::Removal);
         is_written || self.recoveries.running.is_some() || !self.recoveries.reported.is_empty()
     }
 }

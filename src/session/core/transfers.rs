@@ -12,11 +12,12 @@ pub(super) use relaying::Relays;
 pub(super) use waiting::Waiting;
 
 use super::{
-    Core, Write,
+    Core,
     command::TransferRequest,
     commands::compacting::BY_CLIENT,
     costs::CostEntries,
     work::{Task, TransferPhase, Work},
+    writing::Write,
 };
 use crate::{
     conversation::{
@@ -54,10 +55,21 @@ pub(super) struct Delivery {
     result: Transferred,
 }
 
-impl Delivery {
-    /// The entries, in the order of the file.
-    pub fn entries(&self) -> Vec<Arc<Entry>> {
+impl Write for Delivery {
+    fn entries(&self) -> Vec<Arc<Entry>> {
         self.costs.entries.iter().chain(&self.entries).cloned().collect()
+    }
+
+    fn written(self: Box<Self>, core: &mut Core) {
+        core.delivered(*self, Ok(()));
+    }
+
+    fn not_written(self: Box<Self>, core: &mut Core, failure: &Failure) {
+        core.delivered(*self, Err(failure.clone()));
+    }
+
+    fn again(self: Box<Self>, core: &mut Core) {
+        core.deliver_again(*self);
     }
 }
 
@@ -143,14 +155,14 @@ impl Core {
                 operation.commits();
                 let model = self.state.model(self.state.path());
                 self.work = Work::Transfer(operation, TransferPhase::Writing { model });
-                self.write(Write::Transfer(Box::new(delivery)));
+                self.write(Box::new(delivery));
             }
             Err(failure) => self.finish(operation, End::Failed(failure)),
         }
     }
 
     /// The entries of a transfer are on disk, or could not be written.
-    pub(super) fn delivered(&mut self, delivery: Delivery, result: Result<(), Failure>) {
+    fn delivered(&mut self, delivery: Delivery, result: Result<(), Failure>) {
         let (operation, model) = match self.work.take() {
             Work::Transfer(operation, TransferPhase::Writing { model }) => (operation, model),
             other => {
@@ -185,7 +197,7 @@ impl Core {
     }
 
     /// Another program was faster. The transfer is looked at again behind its entries.
-    pub(super) fn deliver_again(&mut self, delivery: Delivery) {
+    fn deliver_again(&mut self, delivery: Delivery) {
         let Delivery { task, text, costs, .. } = delivery;
         self.costs.put_back(costs);
         match self.work.take() {

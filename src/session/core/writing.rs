@@ -1,17 +1,17 @@
 //! Writes of a session: to the disk, and announced afterwards.
 
-use super::{
-    command::Command,
-    edit::{self, Edit},
-};
+pub(super) mod appends;
+mod edits;
+
+use super::{command::Command, due::DueRecovery};
 use crate::{
-    conversation::{entry::Entry, mirroring, path::Path},
+    conversation::{entry::Entry, path::Path, undo::Undoing},
     ids::OperationId,
-    log::{Access, Appended, Placed, error::StoreError, history::History},
-    protocol::{errors::Failure, events::Event, notices::NoticeCode, types::AppendAnswer},
+    log::{Access, Appended, Placed, error::StoreError},
+    protocol::{errors::Failure, events::Event, notices::NoticeCode},
     session::{
         core::{
-            Append, Core, LogState, Starts, Unanswered, Write,
+            Core, LogState,
             background::IndexBuild,
             commands::entries,
             work::{TransferPhase, Work},
@@ -20,7 +20,7 @@ use crate::{
         fault::{Fault, planted},
         jobs::{IndexBuilt, defect},
         log_work::{AppendWork, Fetch, Fetched, LogDone, LogFacts, LogWork, UndoWork, placed},
-        operations::{Asked, End},
+        operations::End,
     },
     wire::{outbox::About, transport},
 };
@@ -29,45 +29,69 @@ use std::sync::Arc;
 /// Size above which an entry is announced by its id and type alone, in bytes.
 const LARGEST_ANNOUNCED: usize = 48 * 1024;
 
-impl Write {
-    fn entries(&self) -> Vec<Arc<Entry>> {
-        match self {
-            Self::Appends(appends) => appends.iter().flat_map(|append| append.staged.entries.clone()).collect(),
-            Self::Compaction { costs, entry, mirrors, .. } => {
-                costs.entries.iter().chain([entry]).chain(mirrors).cloned().collect()
-            }
-            Self::Costs(costs) => costs.entries.clone(),
-            Self::AfterTurn { entry, .. } => vec![entry.clone()],
-            Self::Transfer(delivery) => delivery.entries(),
-            Self::Relief(staged, _)
-            | Self::Removal(staged)
-            | Self::Recovery { staged, .. }
-            | Self::Edit { staged, .. } => staged.entries.clone(),
-        }
+/// Entries on their way to the disk, with the requests that they answer and the work that follows them.
+pub(super) trait Write: Send {
+    /// The entries, in the order of the file.
+    fn entries(&self) -> Vec<Arc<Entry>>;
+
+    /// An undo, whose entries depend on the path without the compaction.
+    fn take_undoing(&mut self) -> Option<Undoing> {
+        None
+    }
+
+    /// Sets the entries that an undo became.
+    fn set_undone(&mut self, _: Vec<Arc<Entry>>) {}
+
+    /// Goes on after the entries are on disk and on the path.
+    fn written(self: Box<Self>, core: &mut Core);
+
+    /// Goes on after the entries could not be written.
+    fn not_written(self: Box<Self>, core: &mut Core, failure: &Failure);
+
+    /// Begins again after another program was faster, behind its entries.
+    fn again(self: Box<Self>, core: &mut Core);
+
+    /// Goes on after a panic has lost the log. Requests are answered when they are dropped.
+    fn lost(self: Box<Self>, _: &mut Core) {}
+
+    /// The work that the session starts after the write.
+    fn follow_up(&self) -> FollowUp<'_> {
+        FollowUp::None
     }
 }
 
+/// The work that a session starts after a write, without input.
+pub(super) enum FollowUp<'a> {
+    /// Nothing that a client waits for.
+    None,
+    /// The context is measured again.
+    Measure,
+    /// A failed answer has left the context.
+    Removal,
+    /// The recovery starts.
+    Recovery(&'a DueRecovery),
+}
+
+/// Requests whose entries are on disk, and whose answers wait for counts.
+pub(super) trait Unanswered: Send {
+    /// Answers them.
+    fn counted(self: Box<Self>, core: &mut Core);
+}
+
 impl Core {
-    /// Adds the lines that other programs lack: texts since a compaction between a call and its result, edits of results
-    /// without a call, and all that a torn write or another program's form left out. Entries on another branch get none,
-    /// because these lines belong to the current path.
-    pub(super) fn add_lines_for_others(&mut self, appends: &mut [Append]) {
-        let (path, prompts) = (self.state.path(), &self.state.settings().prompts);
-        let staged: Vec<Arc<Entry>> = appends.iter().flat_map(|append| append.staged.entries.clone()).collect();
-        if !path.continues_with_all(&staged) || !mirroring::may_be_needed(path, &staged, prompts) {
-            return;
-        }
-        let mirrors = mirroring::with_mirrors(path, &staged, prompts, &mut self.stamps);
-        if let Some(last) = appends.last_mut() {
-            last.staged.entries.extend(mirrors);
+    /// The work that the session starts after the write that runs.
+    pub(super) fn follow_up(&self) -> FollowUp<'_> {
+        match &self.log {
+            LogState::Writing(_, write) => write.follow_up(),
+            _ => FollowUp::None,
         }
     }
 
     /// Writes entries. The result comes back as an input.
-    pub(super) fn write(&mut self, mut write: Write) {
-        let work = match &mut write {
-            Write::Edit { staged, .. } if staged.undoing.is_some() => self.undo_work(staged),
-            write => self.append_work(write),
+    pub(super) fn write(&mut self, mut write: Box<dyn Write>) {
+        let work = match write.take_undoing() {
+            Some(undoing) => self.undo_work(undoing),
+            None => self.append_work(&*write),
         };
         if planted(Fault::AnnouncedBeforeWrite) {
             write.entries().iter().for_each(|entry| self.announce(entry, None));
@@ -75,7 +99,7 @@ impl Core {
         self.log_out(work, |log| LogState::Writing(log, write));
     }
 
-    fn append_work(&self, write: &Write) -> LogWork {
+    fn append_work(&self, write: &dyn Write) -> LogWork {
         let entries = write.entries();
         LogWork::Append(AppendWork {
             leaf: self.state.path().last().map(|leaf| leaf.id.clone()),
@@ -88,10 +112,9 @@ impl Core {
     }
 
     /// An undo. Its entries depend on the path without the compaction, which is read first.
-    fn undo_work(&mut self, staged: &mut edit::Staged) -> LogWork {
-        let Some(undoing) = staged.undoing.take() else { unreachable!("an undo is staged") };
+    fn undo_work(&mut self, undoing: Undoing) -> LogWork {
         LogWork::Undo(Box::new(UndoWork {
-            undoing: *undoing,
+            undoing,
             leaf: self.state.path().last().map(|leaf| leaf.id.clone()),
             reader: self.state.history().reader(),
             library: self.state.history().library(),
@@ -110,9 +133,8 @@ impl Core {
         self.record_running();
         let Some(done) = done else {
             self.log_is_lost();
-            // An answer has named it: it has a start and an end.
-            if let Some(Write::Recovery { due, .. }) = write {
-                self.recover(due, Err(defect()));
+            if let Some(write) = write {
+                write.lost(self);
             }
             return;
         };
@@ -161,10 +183,10 @@ impl Core {
         appended: Result<Appended, StoreError>,
         path: Option<Result<Path, StoreError>>,
         undone: Option<Vec<Arc<Entry>>>,
-        mut write: Write,
+        mut write: Box<dyn Write>,
     ) {
-        if let (Write::Edit { staged, .. }, Some(undone)) = (&mut write, undone) {
-            staged.entries = undone;
+        if let Some(undone) = undone {
+            write.set_undone(undone);
         }
         let at = match appended {
             Ok(Appended::Written { at, others }) => {
@@ -179,9 +201,9 @@ impl Core {
             Ok(Appended::Behind(grown)) => {
                 // Another program was faster. Its entries are added, and the write is tried again behind them.
                 self.take_in(grown);
-                return self.again(write);
+                return write.again(self);
             }
-            Err(error) => return self.not_written(&Failure::from(error), write),
+            Err(error) => return write.not_written(self, &Failure::from(error)),
         };
         let is_moved = matches!(path, Some(Ok(_)));
         self.state.change(|history| {
@@ -203,24 +225,7 @@ impl Core {
         if is_moved {
             self.delayed_is_elsewhere();
         }
-        match write {
-            Write::Appends(mut appends) => {
-                if planted(Fault::AppendsReversed) {
-                    appends.reverse();
-                }
-                self.appended(appends);
-            }
-            Write::Compaction { costs, entry, mirrors, draft } => {
-                self.compacted(&costs.entries, &entry, &mirrors, &draft, Ok(()));
-            }
-            Write::Costs(costs) => costs.entries.iter().for_each(|entry| self.announce(entry, None)),
-            Write::AfterTurn { entry, asker } => self.delayed_is_written(&entry, asker),
-            Write::Transfer(delivery) => self.delivered(*delivery, Ok(())),
-            Write::Relief(staged, event) => self.relieved(&staged, event),
-            Write::Recovery { staged, due } => self.recover(due, Ok(staged)),
-            Write::Removal(staged) => self.removed(&staged),
-            Write::Edit { edit, staged, ticket } => self.edited(edit, staged, ticket),
-        }
+        write.written(self);
     }
 
     /// Reports messages of another program that arrived while a write was on its way: both follow the same entry.
@@ -240,116 +245,6 @@ impl Core {
         }
     }
 
-    fn not_written(&mut self, failure: &Failure, write: Write) {
-        match write {
-            Write::Appends(appends) => appends.into_iter().for_each(|append| append.ticket.fail(failure)),
-            Write::Compaction { entry, draft, .. } => {
-                self.compacted(&[], &entry, &[], &draft, Err(failure.clone()));
-            }
-            Write::Costs(costs) if costs.len() == 0 => {
-                tracing::warn!(%failure, "the failure of a summary ahead could not be recorded");
-            }
-            Write::Costs(costs) => self.warn(
-                NoticeCode::CostsNotRecorded,
-                "The costs of model requests could not be recorded",
-                format!("{failure}. session/usage lacks {} of them.", costs.len()),
-            ),
-            Write::AfterTurn { asker, .. } => self.delayed_is_not_written(failure, asker),
-            Write::Transfer(delivery) => self.delivered(*delivery, Err(failure.clone())),
-            Write::Relief(..) => {
-                let title = "The context could not be made smaller";
-                self.warn(NoticeCode::ContextNotReduced, title, failure.to_string());
-                // Another try would fail, too, and the requests would start one after the other.
-                self.held_start(Starts::Nothing);
-                self.answer_held();
-            }
-            Write::Recovery { due, .. } => self.recover(due, Err(failure.clone())),
-            Write::Removal(_) => {
-                let title = "A failed answer could not be removed from the context";
-                self.warn(NoticeCode::FailedAnswerKept, title, failure.to_string());
-                self.answer_held();
-            }
-            Write::Edit { ticket, .. } => ticket.fail(failure),
-        }
-    }
-
-    fn again(&mut self, write: Write) {
-        match write {
-            Write::Appends(appends) => {
-                for Append { params, ticket, .. } in appends.into_iter().rev() {
-                    self.queue.put_back(Command::Append(params), ticket);
-                }
-            }
-            Write::Compaction { costs, draft, .. } => {
-                self.costs.put_back(costs);
-                self.draft_again(draft);
-            }
-            Write::Costs(costs) => self.costs.put_back(costs),
-            Write::AfterTurn { asker, .. } => self.write_delayed_for(asker),
-            Write::Transfer(delivery) => self.deliver_again(*delivery),
-            // The context is measured again.
-            Write::Relief(..) | Write::Removal(_) => self.answer_held(),
-            Write::Recovery { due, .. } => self.write_recovery(due),
-            Write::Edit { edit, ticket, .. } => self.queue.put_back(Command::Edit(edit), ticket),
-        }
-    }
-
-    /// Appends are on disk. Where a compaction seems to be due, the decision waits for counts.
-    fn appended(&mut self, appends: Vec<Append>) {
-        for append in &appends {
-            self.learn_from(&append.staged.entries);
-        }
-        self.count();
-        if self.seems_due()
-            && let LogState::Ready(facts) = self.log
-        {
-            self.log = LogState::Counting(facts, Unanswered::Appends(appends));
-            return;
-        }
-        self.answer_appends(appends);
-    }
-
-    /// Answers appends that are on disk, announces their entries, and starts the maintenance that is due.
-    pub(super) fn answer_appends(&mut self, appends: Vec<Append>) {
-        self.has_changed();
-        let remark = self.heed_report(&appends);
-        let model = appends.first().and_then(|append| append.model.clone());
-        let due = self.due_after(&appends);
-        let newest = appends.last().and_then(|append| append.staged.entries.last().cloned());
-        let usage = self.state.usage();
-        let last = appends.len().saturating_sub(1);
-        for (at, Append { staged, ticket, .. }) in appends.into_iter().enumerate() {
-            if planted(Fault::EventBeforeAnswer) {
-                staged.entries.iter().for_each(|entry| self.announce(entry, None));
-            }
-            let visible = staged.entries.iter().filter(|entry| !entry.is_marker());
-            ticket.ok(&AppendAnswer {
-                entry_ids: visible.map(|entry| entry.id.clone()).collect(),
-                leaf_entry_id: self.state.visible_leaf(),
-                usage: usage.clone(),
-                next: self.next(due.as_ref().filter(|_| at == last)),
-            });
-            for entry in staged.entries.iter().skip(usize::from(planted(Fault::NotAnnounced))) {
-                self.announce(entry, None);
-            }
-        }
-        if !planted(Fault::UsageNotSent) {
-            self.send_usage(usage.clone());
-        }
-        self.tell_of_model(model);
-        if let Some(newest) = newest {
-            self.tell_of(&newest);
-        }
-        if let Some((code, title, detail)) = remark {
-            self.warn(code, title, detail);
-        }
-        self.tell_of_window();
-        match due {
-            None => self.look_ahead(&usage),
-            due => self.start_due(due),
-        }
-    }
-
     /// Reads the entries that a command needs. The command is handled again behind the read, before all others.
     pub(super) fn fetch(&mut self, fetch: Fetch, command: Command, ticket: Ticket) {
         self.log_out(LogWork::Fetch(fetch), |log| LogState::Fetching(log, command, ticket));
@@ -363,77 +258,6 @@ impl Core {
             }
             Err(error) => ticket.fail(&error.into()),
         }
-    }
-
-    /// Makes the entries of a request and writes them. A request without entries is answered immediately.
-    pub(super) fn edit(&mut self, edit: Box<dyn Edit>, ticket: Ticket) {
-        if ticket.cancelled() && !planted(Fault::CancelledEditWritten) {
-            return ticket.fail(&Failure::Cancelled);
-        }
-        let busy = || if edit.rewrites_context() { self.free() } else { Ok(()) };
-        if let Err(failure) = self.writable().and_then(|()| busy()) {
-            return ticket.fail(&failure);
-        }
-        match edit.stage(&self.state, &mut self.stamps) {
-            Ok(staged) if staged.entries.is_empty() => self.edited(edit, staged, ticket),
-            Ok(staged) => self.write(Write::Edit { edit, staged, ticket }),
-            Err(edit::NotStaged::NeedsIndex) => self.await_index(Command::Edit(edit), ticket),
-            Err(edit::NotStaged::NeedsEntries(fetch)) => self.fetch(fetch, Command::Edit(edit), ticket),
-            Err(edit::NotStaged::Failed(failure)) => ticket.fail(&failure),
-        }
-    }
-
-    /// The entries of a request are on disk. Where a compaction seems to be due, the answer waits for counts.
-    fn edited(&mut self, edit: Box<dyn Edit>, staged: edit::Staged, ticket: Ticket) {
-        if staged.stores_model() {
-            self.state.stored_model();
-        }
-        if staged.stores_data() {
-            self.state.stored_data();
-        }
-        if staged.clears() {
-            self.state.change(History::trim);
-        }
-        self.note_switch(&staged);
-        self.count();
-        if self.upkeep.switched.is_some()
-            && self.seems_too_large()
-            && let LogState::Ready(facts) = self.log
-        {
-            self.log = LogState::Counting(facts, Unanswered::Edit { edit, staged: Box::new(staged), ticket });
-            return;
-        }
-        self.answer_edit(&*edit, staged, ticket);
-    }
-
-    /// Answers a request whose entries are on disk, sends its events, and starts the maintenance that is due.
-    pub(super) fn answer_edit(&mut self, edit: &dyn Edit, mut staged: edit::Staged, ticket: Ticket) {
-        self.forget_failed_recovery();
-        if !staged.entries.is_empty() {
-            self.has_changed();
-        }
-        // Only the answer of a change of the model names what follows.
-        let is_named = staged.before.is_some() && !ticket.in_batch();
-        let due = self.due_after_edit(if is_named { Asked::Introduced } else { Asked::Unasked });
-        staged.next = self.next(due.as_ref());
-        match edit.answer(self, &staged) {
-            _ if planted(Fault::NeverAnswered) => std::mem::forget(ticket),
-            answer => ticket.answer(answer),
-        }
-        for entry in &staged.entries {
-            self.announce(entry, None);
-        }
-        if !staged.entries.is_empty()
-            && let Some(event) = edit.event(&self.state, &staged)
-        {
-            self.emit(About::default(), event);
-        }
-        self.send_usage(self.state.usage());
-        self.tell_of_window();
-        if staged.clears() {
-            self.delayed_gives_way();
-        }
-        self.start_due(due);
     }
 
     pub(super) fn announce(&self, entry: &Entry, operation: Option<OperationId>) {

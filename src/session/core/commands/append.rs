@@ -16,10 +16,11 @@ use crate::{
     provider::Api,
     session::{
         core::{
-            Append, Core,
+            Core,
             command::{Command, CommandMethod},
             edit::NotStaged,
             recovering::reports::contexts::Identity,
+            writing::appends::Append,
         },
         effects::Ticket,
         fault::{Fault, planted},

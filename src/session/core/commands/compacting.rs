@@ -1,5 +1,6 @@
 //! A compaction in a session: request, plan, draft, write, result.
 
+mod committing;
 mod delayed;
 #[cfg(test)]
 mod tests;
@@ -13,37 +14,30 @@ use crate::{
     },
     compaction::{
         draft::Draft,
-        meter,
         request::{Cause, PlanRequest, Planned},
     },
-    conversation::{
-        entry::{self, Body, Entry},
-        mirroring,
-        spending::Trigger,
-    },
-    ids::{EntryId, OperationId},
-    log::{history::History, sealed::Blocking},
+    conversation::{entry, spending::Trigger},
+    ids::OperationId,
+    log::sealed::Blocking,
     protocol::{
         SessionCompact,
         errors::Failure,
-        events::{ChunkSource, Event, Reason, Stage},
+        events::{ChunkSource, Reason, Stage},
         notices::Warning,
         types::{CompactParams, HookEvent, Initiator, SummaryMethod, Usage, When},
     },
     provider::Delta,
     session::{
         core::{
-            Core, HeldContext, Write,
+            Core, HeldContext,
             command::{Command, CommandMethod},
-            commands::notices,
             costs::{CostEntries, FailedAhead},
-            result::sent,
             work::{Request, Work},
         },
         effects::{Answer, Effect, Ticket},
         fault::{Fault, planted},
         jobs::{
-            self, Authors, DraftOrder, Focus, Job, PlanMade, PlanOrder, defect, hooks::HookOrder, progress::HookStep,
+            self, Authors, DraftOrder, Focus, Job, PlanMade, PlanOrder, hooks::HookOrder, progress::HookStep,
             progress::Progress,
         },
         kind::{OperationKind, Product},
@@ -57,9 +51,7 @@ use crate::{
         model::writer::Step,
     },
 };
-use std::{sync::Arc, time::Duration};
-
-pub(in crate::session::core) use delayed::Asker;
+use std::time::Duration;
 
 /// The kind of a compaction that a client asks for.
 pub const BY_CLIENT: OperationKind = OperationKind::Compaction(Reason::Manual);
@@ -351,106 +343,6 @@ impl Core {
     pub(in crate::session::core) fn take_costs(&mut self) -> CostEntries {
         let leaf = self.state.path().last().map(|leaf| &leaf.id);
         self.costs.take(leaf, &mut self.stamps, &self.state.settings().settings)
-    }
-
-    /// Writes a draft, if the entries that it covers did not change.
-    pub(in crate::session::core) fn commit(&mut self, operation: Operation, draft: Draft) {
-        if operation.stop.requested() && !planted(Fault::LateResult) {
-            return self.finish(operation, End::Cancelled);
-        }
-        let path = self.state.path();
-        let covered = draft.plan.path();
-        let cleared = |entry: &Arc<Entry>| matches!(entry.body, Body::ResetBoundary(_));
-        let grew = path.grew_from(covered) && !path[covered.len()..].iter().any(cleared);
-        if !(grew || planted(Fault::ChangedPathCovered) && path.len() >= covered.len()) {
-            let leaf = self.state.visible_leaf();
-            return self.finish(operation, End::Failed(Failure::ContentModified { leaf }));
-        }
-        operation.progress(Stage::Writing, 0, 1);
-        let stamp = self.stamps.stamp();
-        // Entries that came after the plan are kept as they are.
-        let newer = &path[covered.len()..];
-        let scale = draft.plan.demand.scale;
-        let newer_tokens: u64 = newer.iter().map(|entry| meter::sent(entry, scale.estimator())).sum();
-        let mut draft = match newer {
-            [] => draft,
-            // They may be reports, or announce other instructions.
-            _ => {
-                let meter = self.state.meter(scale.estimator());
-                let budget = self.state.measure_with(&meter).budget;
-                draft.with_overhead(budget, meter.calibrations().carried())
-            }
-        };
-        let tokens_after = draft.tokens_after + scale.size(newer_tokens);
-        let first_newer: Option<&EntryId> = newer.iter().find(|entry| entry.in_context()).map(|entry| &entry.id);
-        let (path, first_newer) = (path.clone(), first_newer.cloned());
-        if self.upkeep.moves.as_ref() == Some(&operation.id) {
-            return self.found(operation, &draft, first_newer.as_ref(), tokens_after);
-        }
-        let costs = self.take_costs();
-        let parent = costs.entries.last().or_else(|| path.last()).map(|leaf| &leaf.id);
-        draft.summary_times = self.upkeep.ahead.summary_times();
-        let spent = self.carried_costs(&costs);
-        let line = draft.line(&stamp, parent, &path, first_newer.as_ref(), tokens_after, spent);
-        match Entry::parse(line.into()) {
-            Ok(entry) => {
-                operation.commits();
-                self.work = Work::Committing(operation);
-                let entry = Arc::new(entry);
-                let written = [costs.entries.as_slice(), std::slice::from_ref(&entry)].concat();
-                let mut mirrors = mirroring::with_mirrors(&path, &written, &draft.plan.prompts, &mut self.stamps);
-                mirrors.extend(self.delayed_again(mirrors.last().unwrap_or(&entry)));
-                self.write(Write::Compaction { costs, entry, mirrors, draft: Box::new(draft) });
-            }
-            Err(error) => self.finish(operation, End::Failed(Failure::Internal(error.to_string()))),
-        }
-    }
-
-    pub(in crate::session::core) fn compacted(
-        &mut self,
-        costs: &[Arc<Entry>],
-        entry: &Arc<Entry>,
-        mirrors: &[Arc<Entry>],
-        draft: &Draft,
-        result: Result<(), Failure>,
-    ) {
-        let operation = match self.work.take() {
-            Work::Committing(operation) => operation,
-            other => {
-                self.work = other;
-                return;
-            }
-        };
-        if let Err(failure) = result {
-            return self.finish(operation, End::Failed(failure));
-        }
-        operation.progress(Stage::Writing, 1, 1);
-        let made = &draft.origin();
-        self.lacked_tokens(made.unaffordable);
-        self.state.change(History::trim);
-        for entry in costs.iter().chain([entry]).chain(mirrors) {
-            self.announce(entry, Some(operation.id.clone()));
-        }
-        self.sent_usage = self.state.usage();
-        if !planted(Fault::NoUsageBeforeEnd) {
-            operation.emit(Event::UsageUpdated { usage: self.sent_usage.clone() });
-        }
-        let end = match sent(entry, made, &draft.shortened) {
-            Some(result) => End::Completed(Product::Compaction(result)),
-            None => End::Failed(defect()),
-        };
-        self.finish_with(operation, end, notices::of_shortened(&draft.shortened));
-    }
-
-    /// The path grew while the draft was on its way to the disk. The draft is checked again before the next try.
-    pub(in crate::session::core) fn draft_again(&mut self, draft: Box<Draft>) {
-        match self.work.take() {
-            Work::Committing(operation) => {
-                operation.commits_no_more();
-                self.work = Work::Drafted(operation, draft);
-            }
-            other => self.work = other,
-        }
     }
 
     /// Ends an operation. There is no work any more when the end is sent, so a client can act on it at once.

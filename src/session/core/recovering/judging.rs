@@ -11,7 +11,7 @@ use crate::{
     protocol::notices::NoticeCode,
     provider::overflow::{self, Meaning, Overflow},
     session::{
-        core::{Append, Core, commands::append, recovering::reports::contexts::Identity},
+        core::{Core, commands::append, recovering::reports::contexts::Identity, writing::appends::Append},
         fault::{Fault, planted},
     },
 };

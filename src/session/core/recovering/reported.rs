@@ -5,8 +5,14 @@ use crate::{
     compaction::recovery::{Trouble, Verdict},
     conversation::{entry::Entry, message::outline::Role},
     ids::EntryId,
+    protocol::{errors::Failure, notices::NoticeCode},
     session::{
-        core::{Core, Starts, Write, due::DueRecovery, edit::Staged},
+        core::{
+            Core, Starts,
+            due::DueRecovery,
+            edit::Staged,
+            writing::{FollowUp, Write},
+        },
         operations::Asked,
     },
     settings::Switch,
@@ -19,6 +25,34 @@ pub(super) struct Reported {
     judged: Judged,
     /// The size of the context that was rejected, in tokens.
     rejected: u64,
+}
+
+/// Failed answers leave the context. No recovery follows.
+struct Removal(Staged);
+
+impl Write for Removal {
+    fn entries(&self) -> Vec<Arc<Entry>> {
+        self.0.entries.clone()
+    }
+
+    fn written(self: Box<Self>, core: &mut Core) {
+        core.removed(&self.0);
+    }
+
+    fn not_written(self: Box<Self>, core: &mut Core, failure: &Failure) {
+        let title = "A failed answer could not be removed from the context";
+        core.warn(NoticeCode::FailedAnswerKept, title, failure.to_string());
+        core.answer_held();
+    }
+
+    fn again(self: Box<Self>, core: &mut Core) {
+        // The context is measured again.
+        core.answer_held();
+    }
+
+    fn follow_up(&self) -> FollowUp<'_> {
+        FollowUp::Removal
+    }
 }
 
 impl Core {
@@ -85,7 +119,7 @@ impl Core {
         // They waited for a recovery, and there is none.
         self.held_start(Starts::Maintenance);
         match self.removal(answers.iter()) {
-            Ok(staged) if !staged.entries.is_empty() => self.write(Write::Removal(staged)),
+            Ok(staged) if !staged.entries.is_empty() => self.write(Box::new(Removal(staged))),
             _ => self.answer_held(),
         }
     }

@@ -3,7 +3,7 @@
 
 pub mod contexts;
 
-use super::super::{Append, Core};
+use super::super::{Core, writing::appends::Append};
 use crate::{
     conversation::{evidence::Verdict, tokens::Estimator},
     models::{ModelRef, learned::WindowOrigin},

@@ -11,7 +11,7 @@ use crate::{
     log::history::homes::{Branch, Home},
     protocol::{errors::Failure, types::AppendParams},
     session::{
-        core::{Append, edit::NotStaged},
+        core::{edit::NotStaged, writing::appends::Append},
         log_work::{Fetch, Fetched, HomesOrder},
         state::State,
     },

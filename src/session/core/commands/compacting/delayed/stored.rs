@@ -7,10 +7,11 @@ use crate::{
     protocol::{errors::Failure, notices::NoticeCode, types::CompactParams},
     session::{
         core::{
-            Core, Write,
+            Core,
             commands::compacting::BY_CLIENT,
             due::{AfterTurn, Delayed},
             work::Request,
+            writing::Write,
         },
         effects::Ticket,
         jobs::defect,
@@ -53,6 +54,30 @@ impl Stored {
             params.retain(|_, value| !value.is_null());
         }
         data
+    }
+}
+
+/// The entry about the compaction after the turn, with the request that it answers.
+struct AfterTurnWrite {
+    entry: Arc<Entry>,
+    asker: Option<Asker>,
+}
+
+impl Write for AfterTurnWrite {
+    fn entries(&self) -> Vec<Arc<Entry>> {
+        vec![self.entry.clone()]
+    }
+
+    fn written(self: Box<Self>, core: &mut Core) {
+        core.delayed_is_written(&self.entry, self.asker);
+    }
+
+    fn not_written(self: Box<Self>, core: &mut Core, failure: &Failure) {
+        core.delayed_is_not_written(failure, self.asker);
+    }
+
+    fn again(self: Box<Self>, core: &mut Core) {
+        core.write_delayed_for(self.asker);
     }
 }
 
@@ -163,7 +188,7 @@ impl Core {
         let fields = [("customType", "abridged.after_turn".into()), ("data", data)];
         let leaf = self.state.path().last().map(|leaf| &leaf.id);
         match mirroring::entry_of("custom", &self.stamps.stamp(), leaf, &fields) {
-            Some(entry) => self.write(Write::AfterTurn { entry, asker }),
+            Some(entry) => self.write(Box::new(AfterTurnWrite { entry, asker })),
             None => self.delayed_is_not_written(&defect(), asker),
         }
     }
@@ -176,7 +201,7 @@ impl Core {
     }
 
     /// The entry is on disk.
-    pub(in crate::session::core) fn delayed_is_written(&mut self, entry: &Arc<Entry>, asker: Option<Asker>) {
+    fn delayed_is_written(&mut self, entry: &Arc<Entry>, asker: Option<Asker>) {
         if let Some(Asker { id, reply: Some(ticket), .. }) = asker {
             ticket.ok(&BY_CLIENT.started(&id));
         }

@@ -1,0 +1,146 @@
+//! The write of a compaction: a draft becomes one entry, with the lines that other programs need.
+
+use crate::{
+    compaction::{draft::Draft, meter},
+    conversation::{
+        entry::{Body, Entry},
+        mirroring,
+    },
+    ids::EntryId,
+    log::history::History,
+    protocol::{
+        errors::Failure,
+        events::{Event, Stage},
+    },
+    session::{
+        core::{Core, commands::notices, costs::CostEntries, result::sent, work::Work, writing::Write},
+        fault::{Fault, planted},
+        jobs::defect,
+        kind::Product,
+        operation::Operation,
+        operations::End,
+    },
+};
+use std::sync::Arc;
+
+/// The entries of a compaction.
+struct CompactionWrite {
+    costs: CostEntries,
+    entry: Arc<Entry>,
+    /// Entries with which other programs read the data that the compaction carries, and the one about the compaction after
+    /// the turn.
+    mirrors: Vec<Arc<Entry>>,
+    draft: Box<Draft>,
+}
+
+impl Write for CompactionWrite {
+    fn entries(&self) -> Vec<Arc<Entry>> {
+        self.costs.entries.iter().chain([&self.entry]).chain(&self.mirrors).cloned().collect()
+    }
+
+    fn written(self: Box<Self>, core: &mut Core) {
+        core.compacted(&self);
+    }
+
+    fn not_written(self: Box<Self>, core: &mut Core, failure: &Failure) {
+        if let Some(operation) = core.take_committing() {
+            core.finish(operation, End::Failed(failure.clone()));
+        }
+    }
+
+    /// The draft is checked again before the next try.
+    fn again(self: Box<Self>, core: &mut Core) {
+        core.costs.put_back(self.costs);
+        if let Some(operation) = core.take_committing() {
+            operation.commits_no_more();
+            core.work = Work::Drafted(operation, self.draft);
+        }
+    }
+}
+
+impl Core {
+    /// Writes a draft, if the entries that it covers did not change.
+    pub(in crate::session::core) fn commit(&mut self, operation: Operation, draft: Draft) {
+        if operation.stop.requested() && !planted(Fault::LateResult) {
+            return self.finish(operation, End::Cancelled);
+        }
+        let path = self.state.path();
+        let covered = draft.plan.path();
+        let cleared = |entry: &Arc<Entry>| matches!(entry.body, Body::ResetBoundary(_));
+        let grew = path.grew_from(covered) && !path[covered.len()..].iter().any(cleared);
+        if !(grew || planted(Fault::ChangedPathCovered) && path.len() >= covered.len()) {
+            let leaf = self.state.visible_leaf();
+            return self.finish(operation, End::Failed(Failure::ContentModified { leaf }));
+        }
+        operation.progress(Stage::Writing, 0, 1);
+        let stamp = self.stamps.stamp();
+        // Entries that came after the plan are kept as they are.
+        let newer = &path[covered.len()..];
+        let scale = draft.plan.demand.scale;
+        let newer_tokens: u64 = newer.iter().map(|entry| meter::sent(entry, scale.estimator())).sum();
+        let mut draft = match newer {
+            [] => draft,
+            // They may be reports, or announce other instructions.
+            _ => {
+                let meter = self.state.meter(scale.estimator());
+                let budget = self.state.measure_with(&meter).budget;
+                draft.with_overhead(budget, meter.calibrations().carried())
+            }
+        };
+        let tokens_after = draft.tokens_after + scale.size(newer_tokens);
+        let first_newer: Option<&EntryId> = newer.iter().find(|entry| entry.in_context()).map(|entry| &entry.id);
+        let (path, first_newer) = (path.clone(), first_newer.cloned());
+        if self.upkeep.moves.as_ref() == Some(&operation.id) {
+            return self.found(operation, &draft, first_newer.as_ref(), tokens_after);
+        }
+        let costs = self.take_costs();
+        let parent = costs.entries.last().or_else(|| path.last()).map(|leaf| &leaf.id);
+        draft.summary_times = self.upkeep.ahead.summary_times();
+        let spent = self.carried_costs(&costs);
+        let line = draft.line(&stamp, parent, &path, first_newer.as_ref(), tokens_after, spent);
+        match Entry::parse(line.into()) {
+            Ok(entry) => {
+                operation.commits();
+                self.work = Work::Committing(operation);
+                let entry = Arc::new(entry);
+                let written = [costs.entries.as_slice(), std::slice::from_ref(&entry)].concat();
+                let mut mirrors = mirroring::with_mirrors(&path, &written, &draft.plan.prompts, &mut self.stamps);
+                mirrors.extend(self.delayed_again(mirrors.last().unwrap_or(&entry)));
+                self.write(Box::new(CompactionWrite { costs, entry, mirrors, draft: Box::new(draft) }));
+            }
+            Err(error) => self.finish(operation, End::Failed(Failure::Internal(error.to_string()))),
+        }
+    }
+
+    /// The compaction is on disk.
+    fn compacted(&mut self, write: &CompactionWrite) {
+        let CompactionWrite { entry, draft, .. } = write;
+        let Some(operation) = self.take_committing() else { return };
+        operation.progress(Stage::Writing, 1, 1);
+        let made = &draft.origin();
+        self.lacked_tokens(made.unaffordable);
+        self.state.change(History::trim);
+        for entry in write.entries() {
+            self.announce(&entry, Some(operation.id.clone()));
+        }
+        self.sent_usage = self.state.usage();
+        if !planted(Fault::NoUsageBeforeEnd) {
+            operation.emit(Event::UsageUpdated { usage: self.sent_usage.clone() });
+        }
+        let end = match sent(entry, made, &draft.shortened) {
+            Some(result) => End::Completed(Product::Compaction(result)),
+            None => End::Failed(defect()),
+        };
+        self.finish_with(operation, end, notices::of_shortened(&draft.shortened));
+    }
+
+    fn take_committing(&mut self) -> Option<Operation> {
+        match self.work.take() {
+            Work::Committing(operation) => Some(operation),
+            other => {
+                self.work = other;
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Appends: consecutive ones become one write, and each is answered with the maintenance that follows.
+
+use super::{Unanswered, Write};
+use crate::{
+    conversation::{entry::Entry, mirroring},
+    ids::ModelRef,
+    protocol::{
+        errors::Failure,
+        types::{AppendAnswer, AppendParams},
+    },
+    session::{
+        core::{Core, LogState, command::Command, commands::append::Staged, recovering::reports::contexts::Identity},
+        effects::Ticket,
+        fault::{Fault, planted},
+    },
+};
+use std::sync::Arc;
+
+/// An append that is being written.
+pub(in crate::session::core) struct Append {
+    pub params: AppendParams,
+    pub staged: Staged,
+    /// The context that its answer belongs to.
+    pub context: Identity,
+    /// The model of the session before it.
+    pub model: Option<ModelRef>,
+    pub ticket: Ticket,
+}
+
+impl Append {
+    /// Whether its last message is an answer that failed or was cut off.
+    fn may_be_recovered(&self) -> bool {
+        let outline = self.staged.entries.last().and_then(|entry| entry.outline());
+        outline.is_some_and(|outline| outline.failed || outline.cut_off)
+    }
+}
+
+/// Appends that are written together.
+struct Appends(Vec<Append>);
+
+impl Write for Appends {
+    fn entries(&self) -> Vec<Arc<Entry>> {
+        self.0.iter().flat_map(|append| append.staged.entries.clone()).collect()
+    }
+
+    fn written(self: Box<Self>, core: &mut Core) {
+        let Self(mut appends) = *self;
+        if planted(Fault::AppendsReversed) {
+            appends.reverse();
+        }
+        core.appended(appends);
+    }
+
+    fn not_written(self: Box<Self>, _: &mut Core, failure: &Failure) {
+        self.0.into_iter().for_each(|append| append.ticket.fail(failure));
+    }
+
+    fn again(self: Box<Self>, core: &mut Core) {
+        for Append { params, ticket, .. } in self.0.into_iter().rev() {
+            core.queue.put_back(Command::Append(params), ticket);
+        }
+    }
+}
+
+impl Unanswered for Appends {
+    fn counted(self: Box<Self>, core: &mut Core) {
+        core.answer_appends(self.0);
+    }
+}
+
+impl Core {
+    /// Writes an append, with those that follow it in the queue.
+    pub(in crate::session::core) fn append(&mut self, params: AppendParams, ticket: Ticket) {
+        let mut appends = self.in_a_row(params, ticket);
+        if !appends.is_empty() {
+            self.add_lines_for_others(&mut appends);
+            self.write(Box::new(Appends(appends)));
+        }
+    }
+
+    /// Consecutive appends become one write. An append with a condition has to see those before it, so it begins the
+    /// next write. A failed answer is decided about before the next append.
+    fn in_a_row(&mut self, params: AppendParams, ticket: Ticket) -> Vec<Append> {
+        let mut appends = Vec::new();
+        self.stage(params, ticket, &mut appends);
+        loop {
+            match self.queue.next() {
+                Some((Command::Append(params), ticket))
+                    if !appends.last().is_some_and(Append::may_be_recovered)
+                        && params.parent_entry_id.is_none()
+                        && params.expected_leaf_id.is_none()
+                        && self.index.commands.is_empty()
+                        && self.listens() =>
+                {
+                    if !self.stage(params, ticket, &mut appends) {
+                        return appends;
+                    }
+                }
+                Some((command, ticket)) => {
+                    self.queue.put_back(command, ticket);
+                    return appends;
+                }
+                None => return appends,
+            }
+        }
+    }
+
+    /// Adds the lines that other programs lack: texts since a compaction between a call and its result, edits of results
+    /// without a call, and all that a torn write or another program's form left out. Entries on another branch get none,
+    /// because these lines belong to the current path.
+    fn add_lines_for_others(&mut self, appends: &mut [Append]) {
+        let (path, prompts) = (self.state.path(), &self.state.settings().prompts);
+        let staged: Vec<Arc<Entry>> = appends.iter().flat_map(|append| append.staged.entries.clone()).collect();
+        if !path.continues_with_all(&staged) || !mirroring::may_be_needed(path, &staged, prompts) {
+            return;
+        }
+        let mirrors = mirroring::with_mirrors(path, &staged, prompts, &mut self.stamps);
+        if let Some(last) = appends.last_mut() {
+            last.staged.entries.extend(mirrors);
+        }
+    }
+
+    /// Appends are on disk. Where a compaction seems to be due, the decision waits for counts.
+    fn appended(&mut self, appends: Vec<Append>) {
+        for append in &appends {
+            self.learn_from(&append.staged.entries);
+        }
+        self.count();
+        if self.seems_due()
+            && let LogState::Ready(facts) = self.log
+        {
+            self.log = LogState::Counting(facts, Box::new(Appends(appends)));
+            return;
+        }
+        self.answer_appends(appends);
+    }
+
+    /// Answers appends that are on disk, announces their entries, and starts the maintenance that is due.
+    fn answer_appends(&mut self, appends: Vec<Append>) {
+        self.has_changed();
+        let remark = self.heed_report(&appends);
+        let model = appends.first().and_then(|append| append.model.clone());
+        let due = self.due_after(&appends);
+        let newest = appends.last().and_then(|append| append.staged.entries.last().cloned());
+        let usage = self.state.usage();
+        let last = appends.len().saturating_sub(1);
+        for (at, Append { staged, ticket, .. }) in appends.into_iter().enumerate() {
+            if planted(Fault::EventBeforeAnswer) {
+                staged.entries.iter().for_each(|entry| self.announce(entry, None));
+            }
+            let visible = staged.entries.iter().filter(|entry| !entry.is_marker());
+            ticket.ok(&AppendAnswer {
+                entry_ids: visible.map(|entry| entry.id.clone()).collect(),
+                leaf_entry_id: self.state.visible_leaf(),
+                usage: usage.clone(),
+                next: self.next(due.as_ref().filter(|_| at == last)),
+            });
+            for entry in staged.entries.iter().skip(usize::from(planted(Fault::NotAnnounced))) {
+                self.announce(entry, None);
+            }
+        }
+        if !planted(Fault::UsageNotSent) {
+            self.send_usage(usage.clone());
+        }
+        self.tell_of_model(model);
+        if let Some(newest) = newest {
+            self.tell_of(&newest);
+        }
+        if let Some((code, title, detail)) = remark {
+            self.warn(code, title, detail);
+        }
+        self.tell_of_window();
+        match due {
+            None => self.look_ahead(&usage),
+            due => self.start_due(due),
+        }
+    }
+}
