@@ -16,6 +16,7 @@ mod costs;
 mod counting;
 mod due;
 mod edit;
+mod facts;
 #[cfg(test)]
 pub(super) mod held;
 mod idle;

@@ -67,11 +67,6 @@ impl Costs {
         self.hour.learn(file);
     }
 
-    /// The tokens of automatic maintenance in the last hour.
-    pub fn hour(&self) -> &Hour {
-        &self.hour
-    }
-
     /// Number of the costs and failures that are not on their way.
     pub fn len(&self) -> usize {
         self.waiting.len() + usize::from(self.failed.is_some())

@@ -302,7 +302,7 @@ impl Core {
         let holds = |rest: Rest| rest.holds(fullness.context_tokens, fullness.budget.threshold);
         fullness.compaction.speculative != Speculative::Fixed(false)
             && !self.upkeep.ahead.rest.is_some_and(holds)
-            && self.may_spend(fullness.context_tokens)
+            && self.costs.have_room_for(fullness.context_tokens, &self.facts())
     }
 
     /// Whether old tool results leave, or a larger model is chosen, when the threshold is crossed. That needs no summary.

@@ -217,7 +217,7 @@ impl Core {
         let deadline = Duration::from_secs(settings.settings.compaction.deadline_seconds);
         let deadline = kind.is_automatic().then_some(deadline);
         let trigger = kind.trigger();
-        let tokens = self.tokens_for(trigger);
+        let tokens = self.costs.tokens_for(trigger, self.tokens_ahead(), &self.facts());
         let PlanMade { planned: Planned { plan, .. }, candidates, native, only } = made;
         let hooks = self.hooks_of(kind);
         self.start(Job::Draft(DraftOrder {

@@ -7,7 +7,7 @@ use crate::{
         types::{CompactionResult, SummaryMethod},
     },
     session::{
-        core::{Core, costs::Lack},
+        core::{Core, costs::Lack, facts::Facts},
         kind::{OperationKind, Product},
         operations::End,
     },
@@ -65,7 +65,8 @@ impl Core {
             return transfer.notices(end);
         }
         let mut notices = Vec::new();
-        let lack = self.lack_of_tokens();
+        let facts = Facts { state: &self.state, now: self.now, wall: self.stamps.now() };
+        let lack = self.costs.take_lack(&facts);
         // A new session begins to count anew.
         let is_here = matches!(end, End::Completed(Product::Compaction(_)));
         let compactions = if is_here { self.state.path().compactions() } else { 0 };

@@ -52,7 +52,7 @@ impl Core {
             queue: Queue::default(),
             operations: self.operations.list(),
             waiting: self.delayed().into_iter().collect(),
-            spent: self.spent(),
+            spent: self.costs.spent(&self.facts()),
             hooks: self.hooks().in_force(),
             meta: json!({ "writes": stats.writes, "fsyncs": stats.fsyncs }),
         }

@@ -58,7 +58,7 @@ impl Core {
             Some(estimated) => format!("{why} {estimated}"),
             None => why,
         };
-        let why = match self.why_extracted() {
+        let why = match self.costs.why_extracted(&self.facts()) {
             Some(extracted) => format!("{why} {extracted}"),
             None => why,
         };

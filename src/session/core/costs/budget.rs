@@ -4,21 +4,21 @@
 use crate::{
     conversation::{
         entry::Entry,
-        spending::{Spending, Trigger},
+        spending::{Recent, Spending, Trigger},
     },
     protocol::{
         notices::{NoticeCode, Warning},
         types::{Spent, SpentInHour},
     },
     session::{
-        core::{Core, costs::CostEntries},
+        core::{
+            costs::{CostEntries, Costs},
+            facts::Facts,
+        },
         fault::{Fault, planted},
     },
 };
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Instant};
 
 /// The facts about the ceiling that no entry stores.
 #[derive(Default)]
@@ -48,71 +48,67 @@ pub(in crate::session::core) enum Lack {
     New(Warning),
 }
 
-impl Core {
+impl Costs {
     /// Whether the ceiling has room for so many tokens of automatic maintenance.
-    #[must_use]
-    pub fn may_spend(&self, tokens: u64) -> bool {
-        self.tokens_left().is_none_or(|left| tokens <= left)
+    pub fn have_room_for(&self, tokens: u64, facts: &Facts) -> bool {
+        self.tokens_left(facts).is_none_or(|left| tokens <= left)
     }
 
     /// Tokens that automatic maintenance may still spend, if they are limited.
-    fn tokens_left(&self) -> Option<u64> {
-        Some(self.ceiling()?.saturating_sub(self.costs.hour().tokens(self.now)))
+    fn tokens_left(&self, facts: &Facts) -> Option<u64> {
+        Some(ceiling(facts)?.saturating_sub(self.hour.tokens(facts.now)))
     }
 
-    fn ceiling(&self) -> Option<u64> {
-        self.state.settings().settings.compaction.ceiling()
-    }
-
-    /// Tokens that the models of an operation may take, if they are limited.
-    pub(in crate::session::core) fn tokens_for(&self, trigger: Trigger) -> Option<u64> {
-        let left = self.tokens_left().filter(|_| trigger.is_automatic() && !planted(Fault::CeilingForgotten));
+    /// Tokens that the models of an operation may take, if they are limited. `ahead`: those of summaries ahead.
+    pub fn tokens_for(&self, trigger: Trigger, ahead: u64, facts: &Facts) -> Option<u64> {
+        let left = self.tokens_left(facts).filter(|_| trigger.is_automatic() && !planted(Fault::CeilingForgotten));
         match trigger {
-            Trigger::Speculative => left.into_iter().chain([self.tokens_ahead()]).min(),
+            Trigger::Speculative => left.into_iter().chain([ahead]).min(),
             _ => left,
         }
     }
 
     /// The costs of the file with those that are written before a compaction. Their ages are those of the clock of timers.
-    pub(in crate::session::core) fn carried_costs(&self, costs: &CostEntries) -> Spending {
-        let mut spent = self.state.history().spending().clone();
-        costs.entries.iter().filter_map(|entry: &Arc<Entry>| entry.cost()).for_each(|cost| spent.add(&cost));
-        spent.recent = self.costs.hour().by_wall(self.now, self.stamps.now());
-        spent.unused = self.unused_by_wall();
+    /// `unused`: the tokens of summaries ahead without use.
+    pub fn carried(&self, entries: &CostEntries, unused: Recent, facts: &Facts) -> Spending {
+        let mut spent = facts.state.history().spending().clone();
+        entries.entries.iter().filter_map(|entry: &Arc<Entry>| entry.cost()).for_each(|cost| spent.add(&cost));
+        spent.recent = self.hour.by_wall(facts.now, facts.wall);
+        spent.unused = unused;
         spent
     }
 
     /// The costs of the session as clients see them, those included that are not in the file yet.
-    pub(in crate::session::core) fn spent(&self) -> Spent {
-        let mut spending = self.state.history().spending().clone();
-        self.costs.waiting.iter().for_each(|(_, spent)| spending.add(&spent.cost()));
-        let tokens = self.costs.hour().tokens(self.now);
-        Spent::new(&spending, SpentInHour { tokens, most: self.ceiling(), left: self.tokens_left() })
+    pub fn spent(&self, facts: &Facts) -> Spent {
+        let mut spending = facts.state.history().spending().clone();
+        self.waiting.iter().for_each(|(_, spent)| spending.add(&spent.cost()));
+        let tokens = self.hour.tokens(facts.now);
+        Spent::new(&spending, SpentInHour { tokens, most: ceiling(facts), left: self.tokens_left(facts) })
     }
 
     /// Records the tokens for whose lack a compaction asked no model.
-    pub(in crate::session::core) fn lacked_tokens(&mut self, lacked: Option<u64>) {
-        self.costs.budget.lacked = lacked;
+    pub fn lacked(&mut self, tokens: Option<u64>) {
+        self.budget.lacked = tokens;
     }
 
     /// Whether the compaction that ends asked no model for lack of tokens. A client is told so once for each time without
     /// models.
-    pub(in crate::session::core) fn lack_of_tokens(&mut self) -> Lack {
-        let (Some(needed), Some(ceiling)) = (self.costs.budget.lacked.take(), self.ceiling()) else {
+    pub fn take_lack(&mut self, facts: &Facts) -> Lack {
+        let (Some(needed), Some(ceiling)) = (self.budget.lacked.take(), ceiling(facts)) else {
             return Lack::None;
         };
-        if self.extracting().is_some() {
+        if self.extracting(facts).is_some() {
             return Lack::Told;
         }
-        let wait = ceiling.checked_sub(needed).map(|most| self.costs.hour().falls_to(most, self.now));
-        self.costs.budget.told = Some(Extracting { ceiling, until: wait.map(|wait| self.now + wait) });
+        let wait = ceiling.checked_sub(needed).map(|most| self.hour.falls_to(most, facts.now));
+        self.budget.told = Some(Extracting { ceiling, until: wait.map(|wait| facts.now + wait) });
         let detail = match wait {
             Some(wait) => format!(
                 "A summary may take {needed} tokens, and automatic maintenance took {} of the {ceiling} that \
                  compaction.maxTokensPerHour allows in an hour. Its summaries are extracted without a model until {}. A \
                  compaction that a client asks for still asks a model.",
-                self.costs.hour().tokens(self.now),
-                self.time_of_day(wait)
+                self.hour.tokens(facts.now),
+                facts.time_of_day(wait)
             ),
             None => format!(
                 "A summary may take {needed} tokens, more than the {ceiling} that compaction.maxTokensPerHour allows in an \
@@ -125,31 +121,28 @@ impl Core {
     }
 
     /// The time in which no model is asked, as the client was told.
-    fn extracting(&self) -> Option<Extracting> {
-        let told = self.costs.budget.told?;
-        let goes_on = told.until.is_none_or(|until| self.now < until);
-        Some(told).filter(|told| goes_on && self.ceiling() == Some(told.ceiling))
+    fn extracting(&self, facts: &Facts) -> Option<Extracting> {
+        let told = self.budget.told?;
+        let goes_on = told.until.is_none_or(|until| facts.now < until);
+        Some(told).filter(|told| goes_on && ceiling(facts) == Some(told.ceiling))
     }
 
     /// The ceiling as a reason for which automatic maintenance asks no model now.
-    pub(in crate::session::core) fn why_extracted(&self) -> Option<String> {
-        let ceiling = self.ceiling()?;
-        let spent = self.costs.hour().tokens(self.now);
-        let until = match self.extracting() {
-            Some(Extracting { until, .. }) => until.map(|until| until.saturating_duration_since(self.now)),
+    pub fn why_extracted(&self, facts: &Facts) -> Option<String> {
+        let ceiling = ceiling(facts)?;
+        let spent = self.hour.tokens(facts.now);
+        let until = match self.extracting(facts) {
+            Some(Extracting { until, .. }) => until.map(|until| until.saturating_duration_since(facts.now)),
             None if spent < ceiling => return None,
-            None => ceiling.checked_sub(1).map(|most| self.costs.hour().falls_to(most, self.now)),
+            None => ceiling.checked_sub(1).map(|most| self.hour.falls_to(most, facts.now)),
         };
-        let until = until.map(|wait| format!(" until {}", self.time_of_day(wait))).unwrap_or_default();
+        let until = until.map(|wait| format!(" until {}", facts.time_of_day(wait))).unwrap_or_default();
         Some(format!(
             "Automatic summaries are extracted{until}: {spent} of the {ceiling} tokens of compaction.maxTokensPerHour are spent."
         ))
     }
+}
 
-    /// The time of day after a wait, in whole minutes, rounded up.
-    pub(in crate::session::core) fn time_of_day(&self, wait: Duration) -> String {
-        let minute = Duration::from_secs(59);
-        let at = self.stamps.now().checked_add(wait.saturating_add(minute)).unwrap_or(self.stamps.now());
-        at.strftime("%H:%M UTC").to_string()
-    }
+fn ceiling(facts: &Facts) -> Option<u64> {
+    facts.state.settings().settings.compaction.ceiling()
 }

@@ -109,7 +109,7 @@ impl Core {
             only: None,
             maintenance: Some(Maintenance {
                 trigger,
-                tokens: self.tokens_for(trigger),
+                tokens: self.costs.tokens_for(trigger, self.tokens_ahead(), &self.facts()),
                 deadline: Duration::from_secs(settings.settings.compaction.deadline_seconds),
             }),
             fullness: self.state.measure(),

@@ -222,7 +222,7 @@ impl Core {
         // No time helps a context that is larger than the bound.
         let wait = most.checked_sub(fullness.context_tokens).zip(self.upkeep.ahead.failing.unused.as_ref());
         Some(match wait.map(|(least, unused)| unused.falls_to(least, self.now)) {
-            Some(wait) => format!("{said} The next one may begin at {}.", self.time_of_day(wait)),
+            Some(wait) => format!("{said} The next one may begin at {}.", self.facts().time_of_day(wait)),
             None => said,
         })
     }

@@ -96,7 +96,7 @@ impl Core {
         let costs = self.take_costs();
         let parent = costs.entries.last().or_else(|| path.last()).map(|leaf| &leaf.id);
         draft.summary_times = self.upkeep.ahead.summary_times();
-        let spent = self.carried_costs(&costs);
+        let spent = self.costs.carried(&costs, self.unused_by_wall(), &self.facts());
         let line = draft.line(&stamp, parent, &path, first_newer.as_ref(), tokens_after, spent);
         match Entry::parse(line.into()) {
             Ok(entry) => {
@@ -118,7 +118,7 @@ impl Core {
         let Some(operation) = self.take_committing() else { return };
         operation.progress(Stage::Writing, 1, 1);
         let made = &draft.origin();
-        self.lacked_tokens(made.unaffordable);
+        self.costs.lacked(made.unaffordable);
         self.state.change(History::trim);
         for entry in write.entries() {
             self.announce(&entry, Some(operation.id.clone()));

@@ -228,11 +228,11 @@ fn a_failed_request_that_may_have_been_read_is_no_cost() {
     let order = ask(&mut held);
     held.feed(at_stake(&order.id, 1_000));
     held.feed(Input::Drafted(order.id, Err(Failure::Internal("the provider failed".to_owned()))));
-    assert_eq!(held.core.spent().total.requests, 0);
+    assert_eq!(held.core.costs.spent(&held.core.facts()).total.requests, 0);
     let work = log_work(held.turn()).expect("a write");
     assert_eq!(written(Some(&work)), ["custom"], "one entry, and no cost");
     held.back(work);
-    assert_eq!((held.core.spent().total.requests, held.core.costs.len()), (0, 0));
+    assert_eq!((held.core.costs.spent(&held.core.facts()).total.requests, held.core.costs.len()), (0, 0));
     assert_eq!(held.core.tokens_ahead(), fruitless::most(WINDOW) - 1_000);
 }
 

@@ -1,0 +1,33 @@
+//! A read-only view of a session for its parts. A part keeps a state of its own, and sees of the others only these facts.
+
+use super::Core;
+use crate::session::state::State;
+use jiff::Timestamp;
+use std::time::{Duration, Instant};
+
+/// The facts of one input.
+#[derive(Clone, Copy)]
+pub(super) struct Facts<'a> {
+    /// Entries, settings and model.
+    pub state: &'a State,
+    /// The time of timers.
+    pub now: Instant,
+    /// The time of day.
+    pub wall: Timestamp,
+}
+
+impl Facts<'_> {
+    /// The time of day after a wait, in whole minutes, rounded up.
+    pub fn time_of_day(&self, wait: Duration) -> String {
+        let minute = Duration::from_secs(59);
+        let at = self.wall.checked_add(wait.saturating_add(minute)).unwrap_or(self.wall);
+        at.strftime("%H:%M UTC").to_string()
+    }
+}
+
+impl Core {
+    /// The facts now.
+    pub(super) fn facts(&self) -> Facts<'_> {
+        Facts { state: &self.state, now: self.now, wall: self.stamps.now() }
+    }
+}
