@@ -3,6 +3,7 @@
 use super::{
     automatic::speculating::Ahead,
     edit::Staged,
+    learning::Learning,
     transfers::{Relays, Waiting},
     work::Request,
 };
@@ -13,16 +14,11 @@ use crate::{
     log::Unfinished,
     protocol::{
         events::{Event, Reason, RecoveryAction, RecoveryReason},
-        notices::NoticeCode,
         types::Cancelled,
     },
     session::{effects::Ticket, hooks::Hooks, operations::Asked, stop::Stop},
 };
-use std::{
-    collections::{HashSet, VecDeque},
-    sync::Arc,
-    time::Instant,
-};
+use std::{collections::VecDeque, sync::Arc, time::Instant};
 
 /// The facts about maintenance that no entry stores.
 #[derive(Default)]
@@ -55,8 +51,8 @@ pub(super) struct Upkeep {
     pub resumed: Option<EntryId>,
     /// The last decision about a pruning.
     pub pruning: Option<Considered>,
-    /// The notices about windows that the client got: the code, the model, and the window in tokens.
-    pub told_windows: HashSet<(NoticeCode, ModelRef, u64)>,
+    /// Windows that providers taught.
+    pub learning: Learning,
 }
 
 /// The compaction that waits for the end of the turn, and its entry in the file.

@@ -1,20 +1,38 @@
 //! Windows that providers teach: by limits in their refusals, and by sizes that they refuse or cut.
 
-use super::{Core, commands::append};
+use super::{Core, commands::append, facts::Facts};
 use crate::{
     conversation::{entry::Entry, evidence, message::outline::Outline},
     models::{
         self, ModelRef, SaidBy,
         learned::{Change, Learned, LearnedWindow, Server, WindowOrigin},
     },
-    protocol::notices::NoticeCode,
+    protocol::notices::{NoticeCode, Warning},
     provider::overflow::{self, Meaning, Overflow},
     session::{
         effects::Effect,
         fault::{Fault, planted},
     },
+    wire::outbox::About,
 };
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
+
+/// The notices about windows that the client of a session got.
+#[derive(Default)]
+pub(super) struct Learning {
+    /// The code, the model, and the window in tokens.
+    told: HashSet<(NoticeCode, ModelRef, u64)>,
+}
+
+/// A step of learning.
+pub(super) enum Lesson {
+    /// The windows of all sessions change.
+    Teach(Change),
+    /// A window counts in this session alone, in tokens.
+    See(ModelRef, u64),
+    /// A refusal states this limit for a model that took a request of so many tokens before.
+    Doubt { model: ModelRef, limit: u64, accepted: u64 },
+}
 
 /// A learned window that is in force in the place of a larger one that the host or a setting names.
 struct Limited {
@@ -23,153 +41,42 @@ struct Limited {
     named: u64,
 }
 
-impl Core {
-    /// Learns from refusals that were appended: the window that one states. Where it states none and the window is a default, the
-    /// size of the context that was refused bounds it for this session.
-    pub(super) fn learn_from(&mut self, entries: &[Arc<Entry>]) {
-        if planted(Fault::ReportLearned) {
-            let reports = entries.iter().filter_map(|entry| entry.outline()?.usage).map(|usage| usage.prompt_tokens());
-            if let Some((model, window)) = self.state.model(self.state.path()).zip(reports.max()) {
-                self.learn(&model, window.max(1), WindowOrigin::Saturation);
-            }
-        }
-        for entry in entries.iter().filter(|entry| entry.outline().is_some_and(|outline| outline.failed)) {
-            let (Some(failed), Some(outline)) = (append::failed_answer(entry), entry.outline()) else { continue };
-            let Meaning::Overflow(refusal) = overflow::meaning(None, &failed.error) else { continue };
-            let Some(model) = self.model_of(outline) else { continue };
-            if !self.state.settings().settings.tokens.learn_window {
-                continue;
-            }
-            match refusal.limit {
-                Some(window) if self.is_about_this_context(&model, refusal) => {
-                    self.learn(&model, window, WindowOrigin::Refusal)
-                }
-                Some(_) => {}
-                None => {
-                    if let Some(size) = self.refused_size(&model) {
-                        self.state.learned.see(&model, size);
-                    }
-                }
-            }
-        }
-    }
-
-    /// Whether the sizes of a refusal are about the context that was sent. The count of another request, a limit far above the
-    /// context, or a request within its limit teaches no window.
-    fn is_about_this_context(&self, model: &ModelRef, refusal: Overflow) -> bool {
-        let size = self.state.measure().context_tokens;
-        match (refusal.requested, refusal.limit) {
-            (Some(requested), Some(limit)) if requested <= limit => false,
-            // An overhead that nobody announced may be many times the messages. A context that this session made for a limit
-            // is no second evidence for it.
-            (_, Some(limit)) if size < evidence::SMALLEST_ESTIMATE => {
-                let mut rows = self.state.learned.rows_of(&self.state.settings().settings, model);
-                !rows.any(|row| row.context_window == limit && row.session.as_ref() == Some(&self.state.id))
-            }
-            (Some(requested), _) => !overflow::is_far_off(requested, size),
-            (None, Some(limit)) => limit <= size.saturating_mul(3),
-            (None, None) => false,
-        }
-    }
-
-    /// The model that an answer belongs to: the one that it names, else the session's.
-    pub(super) fn model_of(&self, answer: &Outline) -> Option<ModelRef> {
-        answer.model.clone().or_else(|| self.state.model(self.state.path()))
-    }
-
-    /// Learns the window of a model, for all sessions. A model that took a larger request has a larger window. Where another
-    /// session made that request, a limit counts in this session alone.
-    pub(super) fn learn(&mut self, model: &ModelRef, window: u64, origin: WindowOrigin) {
-        let larger = |accepted: &u64| *accepted > window;
-        let server = Server::of(&self.state.settings().settings, model);
-        let here = self.largest_accepted(model).filter(larger);
-        let elsewhere = self.state.learned.accepted(&server).filter(larger);
-        match (origin, here, elsewhere) {
-            (WindowOrigin::Refusal, Some(accepted), _) => return self.tell_of_doubt(model, window, accepted),
-            (WindowOrigin::Saturation, Some(_), _) => return,
-            (WindowOrigin::Refusal, None, Some(accepted)) => {
-                self.state.learned.see(model, window);
-                return self.tell_of_doubt(model, window, accepted);
-            }
-            (WindowOrigin::Saturation, None, _) | (WindowOrigin::Refusal, None, None) => {}
-        }
-        let row = LearnedWindow::new(server, window, origin, self.stamps.now(), &self.state.id);
-        self.teach(Change::Learned(row));
-    }
-
-    /// A model took a request of so many tokens. Smaller windows of it are forgotten in all sessions, and not learned again.
-    pub(super) fn accepted(&mut self, model: &ModelRef, tokens: u64) {
-        let server = Server::of(&self.state.settings().settings, model);
-        self.teach(Change::Accepted(server, tokens));
-    }
-
-    fn teach(&mut self, change: Change) {
-        if self.state.learned.apply(&change) {
-            self.effects.push(Effect::Teach(change));
-        }
-    }
-
-    /// The largest believed prompt of a model on the path, in tokens.
-    fn largest_accepted(&self, model: &ModelRef) -> Option<u64> {
-        self.state.largest_believed(model)
-    }
-
-    /// Takes the windows that all sessions have. Where the session's model took a larger request here, a smaller window that
-    /// another session was told is wrong.
-    pub(super) fn take_windows(&mut self, learned: Learned) {
-        self.state.learned.update(learned);
-        if self.state.history().is_asleep() {
-            return;
-        }
-        let settings = &self.state.settings().settings;
-        if let Some(model) = self.state.model(self.state.path())
-            && let Some(accepted) = self.largest_accepted(&model)
-            && self.state.learned.rows_of(settings, &model).any(|row| row.context_window < accepted)
-        {
-            self.accepted(&model, accepted);
-        }
-        self.tell_of_window();
-    }
-
+impl Learning {
     /// Tells of a learned window that took the place of a larger one which the host or a setting names, once for each model
     /// and number.
-    pub(super) fn tell_of_window(&mut self) {
+    fn notice_of_window(&mut self, facts: &Facts) -> Option<Warning> {
         // The path of a sleeping session is empty, and so it may name no model.
-        if self.state.history().is_asleep() {
-            return;
+        if facts.state.history().is_asleep() {
+            return None;
         }
-        let Some(Limited { learned: LearnedWindow { model, context_window, origin, refusals, .. }, named }) =
-            self.limited()
-        else {
-            return;
-        };
+        let Limited { learned: LearnedWindow { model, context_window, origin, refusals, .. }, named } = limited(facts)?;
         if !self.is_news(NoticeCode::WindowLearned, &model, context_window) {
-            return;
+            return None;
         }
         let evidence = match (origin, refusals) {
             (WindowOrigin::Refusal, 1) => "a refusal states it".to_owned(),
             (WindowOrigin::Refusal, times) => format!("{times} refusals state it"),
             (WindowOrigin::Saturation, _) => "its server reads no more of a prompt, without an error".to_owned(),
         };
-        self.warn(
+        Some(Warning::new(
             NoticeCode::WindowLearned,
             "A model has a smaller window than it was given",
             format!(
                 "The window of {model} is {context_window} tokens here instead of {named}, because {evidence}. Where that is \
                  wrong, a larger request that succeeds corrects it, and so does models/forget."
             ),
-        );
+        ))
     }
 
     /// Tells of a limit that a refusal states and that does not count here, once for each model and number. The server may
     /// have a smaller window since it took that request.
-    fn tell_of_doubt(&mut self, model: &ModelRef, limit: u64, accepted: u64) {
-        let counts = self.state.measure().budget.window;
-        let is_asked = self.state.model(self.state.path()).as_ref() == Some(model);
+    fn notice_of_doubt(&mut self, model: &ModelRef, limit: u64, accepted: u64, facts: &Facts) -> Option<Warning> {
+        let counts = facts.state.measure().budget.window;
+        let is_asked = facts.state.model(facts.state.path()).as_ref() == Some(model);
         if !is_asked || limit >= counts || !self.is_news(NoticeCode::WindowDoubted, model, limit) {
-            return;
+            return None;
         }
-        self.warn(
+        Some(Warning::new(
             NoticeCode::WindowDoubted,
             "A model refuses a request for a limit below one that it took",
             format!(
@@ -177,39 +84,173 @@ impl Core {
                  window is {counts} tokens here as before. Where the server has a smaller window now, set contextWindow of \
                  the model to {limit}, and call models/forget for the sessions without such a setting."
             ),
-        );
+        ))
     }
 
     /// Whether the client did not get this notice about a window yet.
     fn is_news(&mut self, code: NoticeCode, model: &ModelRef, window: u64) -> bool {
-        self.upkeep.told_windows.insert((code, model.clone(), window))
+        self.told.insert((code, model.clone(), window))
     }
+}
 
-    fn limited(&self) -> Option<Limited> {
-        let settings = &self.state.settings().settings;
-        let model = self.state.model(self.state.path())?;
-        let named = models::named_window(settings, Some(&model))?;
-        let learned = self.state.learned.row(settings, &model)?;
-        let window = models::window(settings, self.state.learned.taught(settings, &model), Some(&model));
-        (window.source == SaidBy::Learned).then(|| Limited { learned: learned.clone(), named })
-    }
-
-    /// The size of the context that a model has just refused, if its window is not known better: from no source, or from
-    /// an earlier refusal of a size that is a little larger.
-    fn refused_size(&self, model: &ModelRef) -> Option<u64> {
-        /// The least part of a learned window, in percent, at which a refusal corrects the window.
-        const NEARLY_FULL: u64 = 80;
-        if self.state.model(self.state.path()).as_ref() != Some(model) {
-            return None;
+/// The lessons of an answer that was appended: the window that its refusal states. Where it states none and the window is a
+/// default, the size of the context that was refused bounds it for this session.
+fn of_answer(answer: &Entry, facts: &Facts) -> Vec<Lesson> {
+    let refused = || {
+        let outline = answer.outline().filter(|outline| outline.failed)?;
+        let failed = append::failed_answer(answer)?;
+        let Meaning::Overflow(refusal) = overflow::meaning(None, &failed.error) else { return None };
+        let learns = facts.state.settings().settings.tokens.learn_window;
+        Some((model_of(outline, facts)?, refusal)).filter(|_| learns)
+    };
+    let Some((model, refusal)) = refused() else { return Vec::new() };
+    match refusal.limit {
+        Some(window) if is_about_this_context(&model, refusal, facts) => {
+            of_window(&model, window, WindowOrigin::Refusal, facts)
         }
-        let window = models::window(&self.state.settings().settings, self.state.taught(Some(model)), Some(model));
-        let size = self.state.measure().context_tokens;
-        let corrects = match window.source {
-            SaidBy::Default => size < window.tokens,
-            SaidBy::Learned => size < window.tokens && size >= window.tokens / 100 * NEARLY_FULL,
-            SaidBy::Setting | SaidBy::Catalog => false,
-        };
-        corrects.then_some(size)
+        Some(_) => Vec::new(),
+        None => refused_size(&model, facts).map(|size| Lesson::See(model, size)).into_iter().collect(),
+    }
+}
+
+/// The lessons of a window of a model, for all sessions. A model that took a larger request has a larger window. Where another
+/// session made that request, a limit counts in this session alone.
+pub(super) fn of_window(model: &ModelRef, window: u64, origin: WindowOrigin, facts: &Facts) -> Vec<Lesson> {
+    let larger = |accepted: &u64| *accepted > window;
+    let server = Server::of(&facts.state.settings().settings, model);
+    let here = facts.state.largest_believed(model).filter(larger);
+    let elsewhere = facts.state.learned.accepted(&server).filter(larger);
+    let doubt = |accepted| Lesson::Doubt { model: model.clone(), limit: window, accepted };
+    match (origin, here, elsewhere) {
+        (WindowOrigin::Refusal, Some(accepted), _) => vec![doubt(accepted)],
+        (WindowOrigin::Saturation, Some(_), _) => Vec::new(),
+        (WindowOrigin::Refusal, None, Some(accepted)) => vec![Lesson::See(model.clone(), window), doubt(accepted)],
+        (WindowOrigin::Saturation, None, _) | (WindowOrigin::Refusal, None, None) => {
+            let row = LearnedWindow::new(server, window, origin, facts.wall, &facts.state.id);
+            vec![Lesson::Teach(Change::Learned(row))]
+        }
+    }
+}
+
+/// The lesson of a request that a model took, in tokens. Smaller windows of it are forgotten in all sessions, and not learned
+/// again.
+pub(super) fn of_accepted(model: &ModelRef, tokens: u64, facts: &Facts) -> Vec<Lesson> {
+    let server = Server::of(&facts.state.settings().settings, model);
+    vec![Lesson::Teach(Change::Accepted(server, tokens))]
+}
+
+/// The lesson of the windows that all sessions have. Where the session's model took a larger request here, a smaller window
+/// that another session was told is wrong.
+fn of_sessions(facts: &Facts) -> Vec<Lesson> {
+    let settings = &facts.state.settings().settings;
+    let Some(model) = facts.state.model(facts.state.path()) else { return Vec::new() };
+    let Some(accepted) = facts.state.largest_believed(&model) else { return Vec::new() };
+    match facts.state.learned.rows_of(settings, &model).any(|row| row.context_window < accepted) {
+        true => of_accepted(&model, accepted, facts),
+        false => Vec::new(),
+    }
+}
+
+/// The model that an answer belongs to: the one that it names, else the session's.
+pub(super) fn model_of(answer: &Outline, facts: &Facts) -> Option<ModelRef> {
+    answer.model.clone().or_else(|| facts.state.model(facts.state.path()))
+}
+
+/// Whether the sizes of a refusal are about the context that was sent. The count of another request, a limit far above the
+/// context, or a request within its limit teaches no window.
+fn is_about_this_context(model: &ModelRef, refusal: Overflow, facts: &Facts) -> bool {
+    let size = facts.state.measure().context_tokens;
+    match (refusal.requested, refusal.limit) {
+        (Some(requested), Some(limit)) if requested <= limit => false,
+        // An overhead that nobody announced may be many times the messages. A context that this session made for a limit
+        // is no second evidence for it.
+        (_, Some(limit)) if size < evidence::SMALLEST_ESTIMATE => {
+            let mut rows = facts.state.learned.rows_of(&facts.state.settings().settings, model);
+            !rows.any(|row| row.context_window == limit && row.session.as_ref() == Some(&facts.state.id))
+        }
+        (Some(requested), _) => !overflow::is_far_off(requested, size),
+        (None, Some(limit)) => limit <= size.saturating_mul(3),
+        (None, None) => false,
+    }
+}
+
+fn limited(facts: &Facts) -> Option<Limited> {
+    let settings = &facts.state.settings().settings;
+    let model = facts.state.model(facts.state.path())?;
+    let named = models::named_window(settings, Some(&model))?;
+    let learned = facts.state.learned.row(settings, &model)?;
+    let window = models::window(settings, facts.state.learned.taught(settings, &model), Some(&model));
+    (window.source == SaidBy::Learned).then(|| Limited { learned: learned.clone(), named })
+}
+
+/// The size of the context that a model has just refused, if its window is not known better: from no source, or from
+/// an earlier refusal of a size that is a little larger.
+fn refused_size(model: &ModelRef, facts: &Facts) -> Option<u64> {
+    /// The least part of a learned window, in percent, at which a refusal corrects the window.
+    const NEARLY_FULL: u64 = 80;
+    let state = facts.state;
+    if state.model(state.path()).as_ref() != Some(model) {
+        return None;
+    }
+    let window = models::window(&state.settings().settings, state.taught(Some(model)), Some(model));
+    let size = state.measure().context_tokens;
+    let corrects = match window.source {
+        SaidBy::Default => size < window.tokens,
+        SaidBy::Learned => size < window.tokens && size >= window.tokens / 100 * NEARLY_FULL,
+        SaidBy::Setting | SaidBy::Catalog => false,
+    };
+    corrects.then_some(size)
+}
+
+impl Core {
+    /// Learns from entries that were appended.
+    pub(super) fn learn_from(&mut self, entries: &[Arc<Entry>]) {
+        if planted(Fault::ReportLearned) {
+            let reports = entries.iter().filter_map(|entry| entry.outline()?.usage).map(|usage| usage.prompt_tokens());
+            if let Some((model, window)) = self.state.model(self.state.path()).zip(reports.max()) {
+                self.learn(of_window(&model, window.max(1), WindowOrigin::Saturation, &self.facts()));
+            }
+        }
+        for entry in entries {
+            self.learn(of_answer(entry, &self.facts()));
+        }
+    }
+
+    /// Takes the windows that all sessions have.
+    pub(super) fn take_windows(&mut self, learned: Learned) {
+        self.state.learned.update(learned);
+        if !self.state.history().is_asleep() {
+            self.learn(of_sessions(&self.facts()));
+            self.tell_of_window();
+        }
+    }
+
+    /// Performs lessons, each with the facts after the one before.
+    pub(super) fn learn(&mut self, lessons: Vec<Lesson>) {
+        for lesson in lessons {
+            match lesson {
+                Lesson::Teach(change) => {
+                    if self.state.learned.apply(&change) {
+                        self.effects.push(Effect::Teach(change));
+                    }
+                }
+                Lesson::See(model, window) => self.state.learned.see(&model, window),
+                Lesson::Doubt { model, limit, accepted } => {
+                    let facts = Facts { state: &self.state, now: self.now, wall: self.stamps.now() };
+                    if let Some(notice) = self.upkeep.learning.notice_of_doubt(&model, limit, accepted, &facts) {
+                        self.emit(About::default(), notice.into());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Tells of a learned window that is new to the client.
+    pub(super) fn tell_of_window(&mut self) {
+        let facts = Facts { state: &self.state, now: self.now, wall: self.stamps.now() };
+        if let Some(notice) = self.upkeep.learning.notice_of_window(&facts) {
+            self.emit(About::default(), notice.into());
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use crate::{
     protocol::notices::NoticeCode,
     provider::overflow::{self, Meaning, Overflow},
     session::{
-        core::{Core, commands::append, recovering::reports::contexts::Identity, writing::appends::Append},
+        core::{Core, commands::append, learning, recovering::reports::contexts::Identity, writing::appends::Append},
         fault::{Fault, planted},
     },
 };
@@ -46,7 +46,7 @@ impl Core {
         let outline = answer.outline().filter(|outline| outline.role == Role::Assistant)?;
         let usage = outline.usage.unwrap_or_default();
         let judged = |verdict, stated| Some(Judged { answer: answer.clone(), verdict, stated, context: None });
-        let model = self.model_of(outline);
+        let model = learning::model_of(outline, &self.facts());
         let taught = self.state.taught(model.as_ref());
         let window = models::window(&self.state.settings().settings, taught, model.as_ref());
         let room = Room { window: window.tokens, assumed: window.source == SaidBy::Default };

@@ -3,7 +3,7 @@
 
 pub mod contexts;
 
-use super::super::{Core, writing::appends::Append};
+use super::super::{Core, learning, writing::appends::Append};
 use crate::{
     conversation::{evidence::Verdict, tokens::Estimator},
     models::{ModelRef, learned::WindowOrigin},
@@ -36,11 +36,11 @@ impl Core {
         }
         let (standing, model) = (judged.standing, judged.model.or_else(|| self.state.model(self.state.path())));
         if let (Verdict::Believed, Some(model)) = (standing.verdict, &model) {
-            self.accepted(model, standing.reported);
+            self.learn(learning::of_accepted(model, standing.reported, &self.facts()));
         }
         let cuts = |model: &ModelRef| self.state.settings().settings.tokens.learn_window && self.may_cut_prompts(model);
         if let (Some(window), Some(model)) = (standing.saturated, model.filter(cuts)) {
-            self.learn(&model, window, WindowOrigin::Saturation);
+            self.learn(learning::of_window(&model, window, WindowOrigin::Saturation, &self.facts()));
             let detail = format!(
                 "It reported about {window} tokens three times in a row, while the conversation has about {} and grows. The next \
                  contexts are made to fit {window} tokens. To keep more, raise the server's context length (num_ctx of Ollama, \

@@ -9,7 +9,7 @@ use crate::{
     models::{ModelRef, learned::WindowOrigin},
     provider::overflow::{Overflow, Reservation, is_far_off},
     session::{
-        core::{Core, due::DueRepeat},
+        core::{Core, due::DueRepeat, learning},
         state::output::{self, Refused},
     },
 };
@@ -45,7 +45,7 @@ impl Core {
         let Some(model) = named.or_else(|| self.state.model(self.state.path())) else { return };
         let is_of_context = !is_far_off(refused.input(), self.state.measure().context_tokens);
         if is_of_context {
-            self.learn(&model, refused.limit(), WindowOrigin::Refusal);
+            self.learn(learning::of_window(&model, refused.limit(), WindowOrigin::Refusal, &self.facts()));
         }
     }
 
