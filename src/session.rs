@@ -25,4 +25,3 @@ pub mod shell;
 pub mod source;
 pub mod state;
 pub mod stop;
-pub mod world;

@@ -25,7 +25,6 @@ mod load;
 pub mod queue;
 pub mod recovering;
 pub mod relayer;
-mod result;
 mod switching;
 #[cfg(test)]
 mod tests;

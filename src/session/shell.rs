@@ -8,7 +8,7 @@
 
 use super::{
     core::{Core, Input, Moment, Over},
-    effects::{Answer, Effects, IdleTurn, Read, Sent, Ticket, TicketNumber, Turning},
+    effects::{Answer, Effects, IdleTurn, Read, Sent, Ticket, TicketNumber, Turning, world::World},
     forking::Forking,
     founding::{Founding, Told},
     handle::{CancelReply, HandOver, Inbox, Mail, SharedStatus, Urgent},
@@ -19,7 +19,6 @@ use super::{
     recording::{End, Given, LARGEST_ANSWER, Request, live::Recording},
     shared::Shared,
     source::{self, SourceOrder},
-    world::World,
 };
 use crate::{
     ask::request::Origin,

@@ -19,7 +19,7 @@ use crate::{
     },
     session::{
         core::Input,
-        effects::{Answer, IdleTurn, Read, TicketNumber, Turning},
+        effects::{Answer, IdleTurn, Read, TicketNumber, Turning, world},
         forking::Forking,
         jobs::{
             DraftOrder, Job,
@@ -27,7 +27,6 @@ use crate::{
             transfer::{self, TransferJob, TransferOrder},
         },
         log_work::LogWork,
-        world,
     },
     simulator::{observer::Violation, pool::VirtualPool},
     wire::outbox::About,

@@ -2,6 +2,7 @@
 
 mod committing;
 mod delayed;
+pub(in crate::session::core) mod result;
 #[cfg(test)]
 mod tests;
 

@@ -9,7 +9,7 @@ use crate::{
     session::{
         core::{
             Core,
-            result::sent,
+            commands::compacting::result::sent,
             work::{Founded, Work},
         },
         founding::{Founding, Outcome},

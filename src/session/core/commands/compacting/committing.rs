@@ -13,7 +13,9 @@ use crate::{
         events::{Event, Stage},
     },
     session::{
-        core::{Core, commands::notices, costs::CostEntries, result::sent, work::Work, writing::Write},
+        core::{
+            Core, commands::compacting::result::sent, commands::notices, costs::CostEntries, work::Work, writing::Write,
+        },
         fault::{Fault, planted},
         jobs::defect,
         kind::Product,

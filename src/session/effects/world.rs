@@ -1,12 +1,7 @@
 //! The outside of a session's core: the shell of a daemon, the world of the simulator, a replay. The list of effects is matched
 //! here and nowhere else.
 
-use super::{
-    effects::{Answer, Effect, Read, TicketNumber, Turning},
-    forking::Forking,
-    jobs::Job,
-    log_work::LogWork,
-};
+use super::{Answer, Effect, Read, TicketNumber, Turning};
 use crate::{
     log::Unfinished,
     models::learned::Change,
@@ -14,6 +9,7 @@ use crate::{
         events::Event,
         types::{Status, StatusAnswer, SubscribeParams},
     },
+    session::{forking::Forking, jobs::Job, log_work::LogWork},
     wire::outbox::About,
 };
 
