@@ -7,7 +7,7 @@ use crate::{
     conversation::{
         calls::Waiting,
         context::{self, Context, Part},
-        entry::{Body, Entry},
+        entry::{Body, Entry, Gap, Requested},
         evidence::{self, Bounds, Estimate, Report, Series, Standing, Verdict},
         instructions::{Announced, Difference, Instructions},
         message::outline::{Outline, Role},
@@ -145,7 +145,7 @@ impl Meter {
         let mut basis = if earlier { Basis::Since } else { Basis::Whole };
         for (place, entry) in path.iter().enumerate().skip(beginning) {
             if !entry.rewrites() {
-                meter.add(entry, is_late(path, place), basis, sourced);
+                meter.add(entry, Request::of(path, place, estimator), basis, sourced);
                 continue;
             }
             meter.rewritten(entry, path.foundation() == Some(place));
@@ -178,7 +178,7 @@ impl Meter {
         for (place, entry) in path.iter().enumerate().skip(self.length) {
             // Every other entry changes the revision.
             debug_assert!(entry.is_plain() || self.length == 0);
-            self.add(entry, is_late(path, place), Basis::Whole, sourced);
+            self.add(entry, Request::of(path, place, estimator), Basis::Whole, sourced);
         }
         self.stands_at(path);
     }
@@ -219,30 +219,35 @@ impl Meter {
         self.confirmed = self.since;
     }
 
-    /// Takes an entry. `is_late`: it is an answer that was made for an earlier context.
-    fn add(&mut self, entry: &Entry, is_late: bool, basis: Basis, sourced: &Sourced) {
+    /// Takes an entry. `request`: the request of an answer.
+    fn add(&mut self, entry: &Entry, request: Request, basis: Basis, sourced: &Sourced) {
         self.announce(entry);
         let is_sent = entry.outline().is_none_or(|outline| self.calls.is_sent(outline));
         let tokens = if is_sent { sent(entry, self.estimator) } else { 0 };
         self.image_bytes += if tokens == 0 { 0 } else { entry.image_bytes() };
         self.calibrations.choose(entry);
-        let request = self.sent;
-        let solid = entry.outline().map_or(tokens, |outline| outline.solid(tokens));
-        self.sent = Estimate { all: request.all + tokens, solid: request.solid + solid };
+        let before = self.sent;
+        self.sent = before.with(entry.outline(), tokens);
         self.since.messages += tokens;
         self.confirmed.messages += tokens;
-        if !is_late {
-            self.take_report(entry, request, tokens, basis, sourced);
-        }
+        self.take_report(entry, before, request, tokens, basis, sourced);
     }
 
-    /// Judges the report of an answer. `request`: the estimate of the messages before it. `tokens`: its own estimate.
-    fn take_report(&mut self, entry: &Entry, request: Estimate, tokens: u64, basis: Basis, sourced: &Sourced) {
+    /// Judges the report of an answer. `before`: the estimate of the messages before it. `tokens`: its own estimate.
+    fn take_report(
+        &mut self,
+        entry: &Entry,
+        before: Estimate,
+        request: Request,
+        tokens: u64,
+        basis: Basis,
+        sourced: &Sourced,
+    ) {
         let Some(outline) = entry.outline() else { return };
         let Some(usage) = outline.measured() else { return };
         // Without an input only a total says how large the context is; the output alone does not.
         let (estimate, report, answer) = match Report::of(&usage) {
-            Some(report) => (request, report, evidence::answer(usage.output, tokens)),
+            Some(report) => (before, report, evidence::answer(usage.output, tokens)),
             None if usage.total > usage.output => (self.sent, Report { prompt: usage.total, uncached: None }, 0),
             None => return,
         };
@@ -254,10 +259,17 @@ impl Meter {
             estimator: self.estimator,
             is_whole: basis == Basis::Whole,
         };
-        let standing = self.series_of(model.as_ref()).judge(estimate, report, &bounds);
+        let series = self.series_of(model.as_ref());
+        let Some(lacking) =
+            request.lacks(|gap| series.is_nearer(report.prompt, estimate.without(gap), estimate, bounds.line))
+        else {
+            return;
+        };
+        let estimate = estimate.without(lacking);
+        let standing = series.judge(estimate, report, &bounds);
         let is_exact = answer == usage.output || report.uncached.is_none() && Report::of(&usage).is_none();
         let since = Since {
-            messages: if is_exact { 0 } else { answer },
+            messages: lacking.all + if is_exact { 0 } else { answer },
             ..Since::the(Anchor::Report(if is_exact { report.prompt + answer } else { report.prompt }))
         };
         match standing.verdict {
@@ -379,10 +391,53 @@ impl Meter {
     }
 }
 
-/// Whether an answer was made for a context before the one that it follows: the entry after it says so.
-fn is_late(path: &Path, place: usize) -> bool {
-    let of = |marker: &Arc<Entry>| marker.reports_late().is_some_and(|answer| answer == path[place].id);
-    path[place + 1..].iter().take_while(|entry| entry.is_marker()).any(of)
+/// The request of an answer, as a line after the answer says it.
+#[derive(Clone, Copy)]
+enum Request {
+    /// The path before the answer.
+    Path,
+    /// A context from before a rewrite.
+    Earlier,
+    /// The path without entries of this size.
+    Without(Estimate),
+    /// One of both.
+    Perhaps(Estimate),
+}
+
+impl Request {
+    /// The request of the entry at a place, where it is an answer.
+    fn of(path: &Path, place: usize, estimator: Estimator) -> Self {
+        // No marker is an answer, so the markers after an answer are read once.
+        if !path[place].is_from(Role::Assistant) {
+            return Self::Path;
+        }
+        let markers = path[place + 1..].iter().take_while(|entry| entry.is_marker());
+        let mut requests = markers.filter_map(|marker| marker.requested()).filter(|(of, _)| *of == path[place].id);
+        let size = |gap: &Gap| {
+            let first = path[..place].iter().rposition(|entry| entry.id == gap.from).unwrap_or(place);
+            let last =
+                path[first..place].iter().position(|entry| entry.id == gap.to).map_or(place, |at| first + at + 1);
+            let add = |sum: Estimate, entry: &Arc<Entry>| sum.with(entry.outline(), sent(entry, estimator));
+            path[first..last].iter().fold(Estimate::default(), add)
+        };
+        match requests.next() {
+            None => Self::Path,
+            Some((_, Requested::Earlier)) => Self::Earlier,
+            Some((_, Requested::Without(gap))) => Self::Without(size(&gap)),
+            Some((_, Requested::Perhaps(gap))) => Self::Perhaps(size(&gap)),
+        }
+    }
+
+    /// The entries that the request lacks. None where its report is about nothing that is left. `fits`: whether the report is
+    /// rather one of the path without entries of this size.
+    fn lacks(self, fits: impl FnOnce(Estimate) -> bool) -> Option<Estimate> {
+        match self {
+            Self::Path => Some(Estimate::default()),
+            Self::Earlier => None,
+            Self::Without(gap) => Some(gap),
+            Self::Perhaps(gap) => Some(if fits(gap) { gap } else { Estimate::default() }),
+        }
+    }
 }
 
 /// Estimated tokens that a single entry adds to the context.

@@ -11,6 +11,7 @@ mod mirror;
 pub mod native;
 mod place;
 mod preserved;
+mod requested;
 mod reset;
 mod stamps;
 mod system;
@@ -23,6 +24,7 @@ pub use header::{Header, HeaderKind};
 pub use mirror::{CARRIED, Mark, Mirror};
 pub use place::{Broken, PLACEHOLDER};
 pub use preserved::{Attempts, CarriedCalibration, CarriedMessage, CarriedModel, CarriedPin, Preserved, carried_data};
+pub use requested::{Gap, Requested};
 pub use reset::Reset;
 pub use stamps::{Stamp, Stamps, milliseconds, timestamp};
 pub use todos::{CarriedTodos, Todo, TodoState};
@@ -464,10 +466,11 @@ impl Entry {
         Some(self.ours("undo")?.get("compactionEntryId")?.as_str()?.into())
     }
 
-    /// The answer that was made for a context before the one that it follows. Its report is about that context.
+    /// The answer before this line whose request was another one than the path before it, with that request.
     #[must_use]
-    pub fn reports_late(&self) -> Option<EntryId> {
-        Some(self.ours("report")?.get("entryId")?.as_str()?.into())
+    pub fn requested(&self) -> Option<(EntryId, Requested)> {
+        let data = self.ours("report")?;
+        Some((data.get("entryId")?.as_str()?.into(), Requested::of(data)))
     }
 
     /// A text that was pinned as an entry of its own.

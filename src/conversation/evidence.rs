@@ -16,7 +16,10 @@ mod series;
 pub use grounds::Grounds;
 pub use series::{Series, Standing};
 
-use crate::conversation::{message::Usage, tokens::Estimator};
+use crate::conversation::{
+    message::{Usage, outline::Outline},
+    tokens::Estimator,
+};
 
 /// Smallest estimate that a report is held against, in tokens. In smaller requests the additions of a provider weigh more than
 /// the messages.
@@ -40,6 +43,20 @@ pub struct Estimate {
     /// The part that every request contains: without images, whose price differs by provider, and without thinking, which
     /// providers leave out of later requests.
     pub solid: u64,
+}
+
+impl Estimate {
+    /// The estimate of the same messages and one more, of so many tokens.
+    #[must_use]
+    pub fn with(self, outline: Option<&Outline>, tokens: u64) -> Self {
+        Self { all: self.all + tokens, solid: self.solid + outline.map_or(tokens, |outline| outline.solid(tokens)) }
+    }
+
+    /// The estimate without some of the messages.
+    #[must_use]
+    pub fn without(self, messages: Self) -> Self {
+        Self { all: self.all.saturating_sub(messages.all), solid: self.solid.saturating_sub(messages.solid) }
+    }
 }
 
 /// The expected line from the estimate of a request to its prompt, before a report of the same context.

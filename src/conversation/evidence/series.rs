@@ -161,6 +161,13 @@ impl Series {
         Standing { verdict, confirms, jump, saturated, doubted: self.doubted, reported: sample.prompt, expected, doubt }
     }
 
+    /// Whether a prompt is nearer to the expectation of one request than to that of another.
+    #[must_use]
+    pub fn is_nearer(&self, prompt: u64, one: Estimate, other: Estimate, line: Line) -> bool {
+        let off = |estimate| (prompt as f64 - self.expected(estimate, line)).abs();
+        off(one) < off(other)
+    }
+
     /// The expected prompt of a request, in tokens.
     fn expected(&self, estimate: Estimate, line: Line) -> f64 {
         match self.base {

@@ -6,8 +6,8 @@ mod strays;
 
 use crate::{
     conversation::{
-        entry::{self, Body, Entry, Stamps},
-        message::{Assistant, Message},
+        entry::{self, Body, Entry, Gap, Requested, Stamps},
+        message::{Assistant, Message, outline::Role},
         mirroring,
     },
     ids::{CallId, EntryId, ModelRef},
@@ -29,7 +29,7 @@ use crate::{
     },
 };
 use fields::Missing;
-use serde_json::{Value, json, value::RawValue};
+use serde_json::{Value, value::RawValue};
 use std::sync::Arc;
 use strays::Strays;
 
@@ -173,7 +173,7 @@ fn stage(
     }
     // An answer that names no model is one of the model that its context was for.
     let model = context.model.clone().or_else(|| state.model(state.path()));
-    let is_outdated = context.is_outdated(state.path());
+    let requested = requested(context, state, before, params);
     let messages = given::in_pis_form(params, state, before, model.as_ref())?;
     if messages.is_empty() {
         return Err(Failure::params("messages", "at least one message is needed").into());
@@ -205,7 +205,7 @@ fn stage(
         let behind = elsewhere.as_ref().or(parent.as_ref());
         let line = entry::line("message", &stamp, behind, &[("message", &json)]);
         let entry = Entry::parse(line.into()).map_err(|error| Failure::Internal(error.to_string()))?;
-        let reports_late = is_outdated && !is_elsewhere && entry.outline().is_some_and(|it| it.measured().is_some());
+        let reports = !is_elsewhere && entry.outline().is_some_and(|it| it.measured().is_some());
         staged.entries.push(Arc::new(entry));
         if is_elsewhere {
             strays.placed(at, &stamp.id);
@@ -213,11 +213,11 @@ fn stage(
             parent = Some(stamp.id.clone());
             visible_leaf = Some(stamp.id.clone());
         }
-        if reports_late {
-            let marker = marker_of_late_report(&stamp.id, stamps)?;
+        if let Some(requested) = requested.as_ref().filter(|_| reports) {
+            let marker = marker_of(requested, &stamp.id, stamps)?;
             parent = Some(marker.id.clone());
             staged.entries.push(marker);
-            staged.is_outdated = true;
+            staged.is_outdated = *requested == Requested::Earlier;
         }
     }
     if is_elsewhere {
@@ -228,9 +228,28 @@ fn stage(
     Ok(staged)
 }
 
-/// The line after an answer that says that its report is about an earlier context.
-fn marker_of_late_report(answer: &EntryId, stamps: &mut Stamps) -> Result<Arc<Entry>, Failure> {
-    let fields = [("customType", "abridged.report".into()), ("data", json!({ "entryId": answer }))];
+/// The request of the answers of an append, where it was another one than the path before them. Messages of the same append
+/// belong to it. Entries that were appended after the context was handed out came while the model ran, or the host sent them
+/// along; an answer among them shows that the host goes on without asking for a context.
+fn requested(context: &Identity, state: &State, before: &[Append], params: &AppendParams) -> Option<Requested> {
+    let path = state.path();
+    if context.is_outdated(path) {
+        return Some(Requested::Earlier);
+    }
+    let place = path.position(context.leaf.as_ref()?).filter(|_| params.parent_entry_id.is_none())?;
+    let since = || path[place + 1..].iter().chain(given::staged_before(before)).filter(|entry| entry.in_context());
+    let gap = Gap { from: since().next()?.id.clone(), to: since().last()?.id.clone() };
+    let is_answer = |entry: &Arc<Entry>| entry.is_from(Role::Assistant) && entry.outline().is_some_and(|it| !it.failed);
+    match (params.context_id.is_some(), since().any(is_answer)) {
+        (true, false) => Some(Requested::Without(gap)),
+        (true, true) | (false, false) => Some(Requested::Perhaps(gap)),
+        (false, true) => None,
+    }
+}
+
+/// The line after an answer that says what its request was.
+fn marker_of(requested: &Requested, answer: &EntryId, stamps: &mut Stamps) -> Result<Arc<Entry>, Failure> {
+    let fields = [("customType", "abridged.report".into()), ("data", requested.data(answer))];
     let stamp = stamps.stamp();
     let defect = || Failure::Internal("a marker of a report is no entry, which is a defect of abridged".to_owned());
     mirroring::entry_of("custom", &stamp, Some(answer), &fields).ok_or_else(defect)
