@@ -73,6 +73,72 @@ fn a_report_of_the_context_before_a_compaction_counts_for_nothing_also_after_reo
     }
 }
 
+/// The size of the session's context as clients see it, and its source.
+fn size(daemon: &mut Daemon, session: &str) -> (u64, Value) {
+    let usage = daemon.ok("session/usage", json!({"sessionId": session}));
+    (usage["contextTokens"].as_u64().expect("a size"), usage["source"].clone())
+}
+
+#[test]
+fn a_message_that_comes_while_the_model_runs_is_no_part_of_the_reported_request() {
+    for named in [true, false] {
+        let mut daemon = Daemon::start();
+        let session = session(&mut daemon);
+        let mut reports = 12_010;
+        for topic in ["three", "four", "five"] {
+            daemon.append(&session, &[user(&text_of(2_000, topic))]);
+            reports += 2_000;
+            let given = context(&mut daemon, &session, "anthropic");
+            // The user types while the model runs.
+            daemon.append(&session, &[user(&text_of(6_000, "more"))]);
+            let answered = append(&mut daemon, &session, &reported(reports), named.then_some(&given["contextId"]));
+            let found = answered["usage"]["contextTokens"].as_u64().expect("a size");
+            reports += 6_000;
+            assert!(found.abs_diff(reports) < 400, "named {named}: {found} instead of {reports}");
+            assert_eq!(answered["usage"]["source"], "provider", "named {named}: {answered}");
+            reports += 10;
+        }
+        let before = size(&mut daemon, &session);
+        let path = daemon.ok("session/status", json!({"sessionId": session}))["session"]["path"].clone();
+        let mut daemon = daemon.restarted();
+        daemon.ok("session/load", json!({"path": path}));
+        assert_eq!(size(&mut daemon, &session), before, "named {named}");
+    }
+}
+
+#[test]
+fn a_message_that_the_host_sends_along_is_a_part_of_the_reported_request() {
+    let mut daemon = Daemon::start();
+    let session = session(&mut daemon);
+    // The host reads the context once, and keeps the conversation by itself.
+    context(&mut daemon, &session, "anthropic");
+    let mut reports = 12_010;
+    for topic in ["three", "four", "five"] {
+        daemon.append(&session, &[user(&text_of(6_000, topic))]);
+        reports += 6_000;
+        let answered = append(&mut daemon, &session, &reported(reports), None);
+        let found = answered["usage"]["contextTokens"].as_u64().expect("a size");
+        assert!(found.abs_diff(reports) < 400, "{found} instead of {reports}");
+        assert_eq!(answered["usage"]["source"], "provider", "{answered}");
+        reports += 10;
+    }
+    let entries = daemon.ok("session/entries", json!({"sessionId": session}));
+    let markers = entries["entries"].as_array().expect("entries").iter();
+    assert!(markers.filter(|entry| entry["customType"] == "abridged.report").count() <= 1, "one for each context");
+}
+
+#[test]
+fn messages_of_the_same_append_are_a_part_of_the_request_of_its_last_answer() {
+    let mut daemon = Daemon::start();
+    let session = session(&mut daemon);
+    let given = context(&mut daemon, &session, "anthropic");
+    let params = json!({"sessionId": session, "contextId": given["contextId"],
+        "messages": [user(&text_of(6_000, "three")), reported(18_010)]});
+    let answered = daemon.ok("session/append", params);
+    assert_eq!(answered["usage"]["source"], "provider", "{answered}");
+    assert!(answered["usage"]["contextTokens"].as_u64().expect("a size").abs_diff(18_010) < 100, "{answered}");
+}
+
 #[test]
 fn a_report_of_the_context_after_a_compaction_counts_at_once_and_starts_nothing() {
     let mut daemon = Daemon::start();
@@ -204,4 +270,46 @@ fn a_context_of_entries_with_odd_ids_is_understood() {
     let session = loaded["session"]["sessionId"].as_str().expect("an id").to_owned();
     let given = daemon.context(&session)["contextId"].clone();
     append(&mut daemon, &session, &assistant("Done."), Some(&given));
+}
+
+/// A refusal of a request of 24,900 tokens by this model.
+fn refused_by(id: &str) -> Value {
+    let mut answer = failed("prompt is too long: 24900 tokens > 20000 maximum");
+    (answer["provider"], answer["model"]) = (json!("p"), json!(id));
+    answer
+}
+
+/// Reports a refusal, and returns the action of its recovery after its end.
+fn action(daemon: &mut Daemon, session: &str, refusal: &Value) -> Value {
+    daemon.events.clear();
+    let answered = append(daemon, session, refusal, None);
+    assert_eq!(answered["next"]["type"], "maintenance", "{answered}");
+    let start = daemon.until("recovery_start");
+    daemon.until("recovery_end");
+    start["params"]["event"]["action"].clone()
+}
+
+#[test]
+fn a_late_refusal_of_another_model_compacts_nothing_and_one_that_comes_again_does() {
+    for other in ["small", "somebody-else"] {
+        let mut daemon = Daemon::start();
+        let session = session(&mut daemon);
+        daemon.append(&session, &[user(&text_of(6_000, "three"))]);
+        context(&mut daemon, &session, "anthropic");
+        assert_eq!(action(&mut daemon, &session, &refused_by(other)), "retry", "{other}");
+        assert_eq!(daemon.count("compaction_start"), 0, "{other}");
+        context(&mut daemon, &session, "anthropic");
+        assert_eq!(action(&mut daemon, &session, &refused_by(other)), "compact", "{other}");
+    }
+}
+
+#[test]
+fn a_good_answer_lets_a_late_refusal_of_another_model_be_late_again() {
+    let mut daemon = Daemon::start();
+    let session = session(&mut daemon);
+    for topic in ["three", "four"] {
+        daemon.append(&session, &[user(&text_of(6_000, topic))]);
+        assert_eq!(action(&mut daemon, &session, &refused_by("small")), "retry", "{topic}");
+        daemon.append(&session, &[assistant("Done.")]);
+    }
 }

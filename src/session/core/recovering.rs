@@ -71,6 +71,8 @@ pub(super) struct Recoveries {
     pub(super) contexts: Contexts,
     /// A recovery that failed.
     failed: Option<Failed>,
+    /// The model of the last failure, where it is another one than the session's. A good answer forgets it.
+    other_model: Option<ModelRef>,
 }
 
 /// A recovery that failed. There is no context to repeat the turn with until the session goes on from its leaf, or an edit
@@ -140,7 +142,10 @@ impl Core {
             verdict => verdict,
         };
         match verdict {
-            Verdict::Usable | Verdict::Shortened => None,
+            Verdict::Usable | Verdict::Shortened => {
+                self.recoveries.other_model = None;
+                None
+            }
             Verdict::OverWindow => {
                 let on = self.state.measure().compaction.switch() == Switch::On;
                 (on && !self.rests() && self.may_maintain()).then(|| {
@@ -171,7 +176,8 @@ impl Core {
             Trouble::WindowFull | Trouble::CutOff => RecoveryReason::Incomplete,
         };
         let now = self.identity();
-        let stale = judged.context.as_ref().is_some_and(|context| context.is_replaced_by(&now));
+        let is_of_another_model = trouble != Trouble::CutOff && self.is_of_another_model(judged, &now);
+        let stale = is_of_another_model || judged.context.as_ref().is_some_and(|context| context.is_replaced_by(&now));
         if stale {
             self.recoveries.contexts.told_replaced(now);
         }
@@ -202,6 +208,15 @@ impl Core {
                 stop: Stop::default(),
             }),
         }
+    }
+
+    /// Whether a failure is of another model than the session's, so that it says nothing about this context. A host that asks
+    /// that model again means it, or has another name for the session's model: the next failure counts.
+    fn is_of_another_model(&mut self, judged: &Judged, now: &Identity) -> bool {
+        let named = judged.answer.outline().and_then(|outline| outline.model.clone());
+        let other = named.filter(|named| now.model.as_ref().is_some_and(|model| model != named));
+        let before = std::mem::replace(&mut self.recoveries.other_model, other);
+        self.recoveries.other_model.is_some() && self.recoveries.other_model != before
     }
 
     /// The model that the settings name for a context that is too large for the session's, if the client asks the model that
