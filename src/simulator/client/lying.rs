@@ -15,6 +15,12 @@ use crate::{
 /// Sets the draws of these sessions apart from others of a seed.
 const LIES: u64 = 0x11e5;
 
+/// Sets the draws of messages that come while a model runs apart from the others, which stay as they are.
+const STEERING: u64 = 0x57ee;
+
+/// One of so many requests is followed by a message of the user before its answer.
+const STEERED: u64 = 8;
+
 /// One of so many seeds has a session in which someone lies.
 const SHARE: u64 = 4;
 
@@ -29,7 +35,9 @@ pub fn lies(seed: u64) -> bool {
 pub fn scenario(seed: u64) -> Scenario {
     let mut random = SplitMix64::new(!seed ^ LIES);
     let setup = drawn_setup(&mut random);
-    let mut host = Host { random: random.fork(), setup: &setup, reports: Report::True, names: Named::Omitted };
+    let steering = SplitMix64::new(!seed ^ STEERING);
+    let mut host =
+        Host { random: random.fork(), steering, setup: &setup, reports: Report::True, names: Named::Omitted };
     host.nature();
     let mut actions = Vec::new();
     for _ in 0..5 + random.below(14) {
@@ -95,6 +103,7 @@ fn script(random: &mut SplitMix64, models: u32) -> Script {
 /// A host that obeys `next`, and its user.
 struct Host<'a> {
     random: SplitMix64,
+    steering: SplitMix64,
     setup: &'a Setup,
     reports: Report,
     names: Named,
@@ -201,6 +210,11 @@ impl Host<'_> {
             3 => actions.push(send(Request::Context { leaf: None, format: None, wait: None })),
             4 => actions.push(send(Request::Usage)),
             _ => {}
+        }
+        // The user types while the model runs.
+        if self.steering.below(STEERED) == 0 {
+            let chars = 20 + u32::try_from(self.steering.below(self.setup.window)).unwrap_or(0);
+            actions.extend([append(Said::User(chars)), Action::Wait(50)]);
         }
     }
 }
