@@ -49,3 +49,20 @@ impl Requested {
         without.or_else(|| gap(PERHAPS).map(Self::Perhaps)).unwrap_or(Self::Earlier)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_request_of_an_answer_is_read_as_it_was_written() {
+        let gap = || Gap { from: "e1".into(), to: "e2".into() };
+        for requested in [Requested::Earlier, Requested::Without(gap()), Requested::Perhaps(gap())] {
+            assert_eq!(Requested::of(&requested.data(&"answer".into())), requested);
+        }
+        // A line of another version, or one that was edited by hand.
+        for data in [json!({"entryId": "a", "without": {"from": "e1"}}), json!({"entryId": "a", "without": 3})] {
+            assert_eq!(Requested::of(&data), Requested::Earlier, "{data}");
+        }
+    }
+}
