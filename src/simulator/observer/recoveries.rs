@@ -167,9 +167,18 @@ impl Recoveries {
                 Value::Bool(on) => AutoCompaction::Set(*on),
                 _ => AutoCompaction::Resting,
             };
-            let is_stale = self.is_stale() && !self.answers_by_given(messages, file);
+            let is_stale = self.is_stale()
+                && !self.answers_by_given(messages, file)
+                && !self.names_this_context(&asked.params["contextId"]);
             self.named.insert(id, (is_stale, auto));
         }
+    }
+
+    /// Whether an append names a context that begins where the context does now: an undo has taken back what came since.
+    fn names_this_context(&self, id: &Value) -> bool {
+        let foundation = id.as_str().and_then(|id| id.rsplit('|').nth(1));
+        let now = self.last.as_ref().map(|last| last.given.compaction.as_ref().map_or("", EntryId::as_str));
+        foundation.is_some() && foundation == now
     }
 
     /// Whether a session without a chosen model takes the model of the given context from its answer: the answer names it, or
