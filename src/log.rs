@@ -60,11 +60,18 @@ pub trait Log: fmt::Debug + Send {
     /// End of the whole lines that were read or written, in bytes.
     fn end(&self) -> u64;
 
-    /// Records the open operations in the lock, outer ones first, for the next owner after a crash.
-    fn record(&mut self, operations: Vec<Unfinished>);
+    /// The register of its lock. None where it has no lock.
+    fn register(&self) -> Option<Arc<dyn Register>>;
 
     /// Disk operations so far.
     fn stats(&self) -> Stats;
+}
+
+/// The list of the open operations in a lock, for the next owner after a crash. It is written also while the log is out with
+/// work, and not any more when the lock is free.
+pub trait Register: fmt::Debug + Send + Sync {
+    /// Records the open operations, outer ones first.
+    fn record(&self, operations: Vec<Unfinished>);
 }
 
 /// Rights on a session's file.
@@ -112,6 +119,27 @@ pub struct Unfinished {
     /// Time of its start.
     #[serde(default)]
     pub started_at: String,
+    /// The hooks and retries inside of it that were started and not ended, in the order of their starts.
+    #[serde(default, deserialize_with = "lock::readable_ones", skip_serializing_if = "Vec::is_empty")]
+    pub inside: Vec<Inside>,
+}
+
+/// A hook or a retry inside of an operation, by the names of the protocol. Another version may know other names.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Inside {
+    /// The client was asked.
+    Hook {
+        /// The hook.
+        hook: String,
+    },
+    /// A request to a model is repeated.
+    Retry {
+        /// Purpose of the request.
+        retry: String,
+        /// Number of the retry, from 1.
+        attempt: u32,
+    },
 }
 
 /// An entry and its place in the file.

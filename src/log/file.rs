@@ -2,7 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "writes session files")]
 
-use super::{Unfinished, bytes::Bytes, lock::Lock, names::names_beside, writer::Medium};
+use super::{Register, Unfinished, bytes::Bytes, lock::Lock, names::names_beside, writer::Medium};
 use crate::{
     conversation::entry::{Stamp, Stamps},
     regular,
@@ -11,7 +11,7 @@ use std::{
     fs::{self, File},
     io::{self, Write},
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     thread,
     time::Duration,
 };
@@ -21,15 +21,31 @@ use std::{
 pub struct SessionFile {
     path: PathBuf,
     file: Arc<File>,
-    lock: Lock,
+    lock: Arc<Mutex<Lock>>,
 }
 
 impl SessionFile {
     /// An open file at this path.
     #[must_use]
     pub fn new(path: PathBuf, file: Arc<File>, lock: Lock) -> Self {
-        Self { path, file, lock }
+        Self { path, file, lock: Arc::new(Mutex::new(lock)) }
     }
+}
+
+/// The register of a lock, which the session file holds.
+#[derive(Debug)]
+struct Held(Weak<Mutex<Lock>>);
+
+impl Register for Held {
+    fn record(&self, operations: Vec<Unfinished>) {
+        if let Some(lock) = self.0.upgrade() {
+            locked(&lock).record(operations);
+        }
+    }
+}
+
+fn locked(lock: &Mutex<Lock>) -> MutexGuard<'_, Lock> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Medium for SessionFile {
@@ -70,7 +86,7 @@ impl Medium for SessionFile {
         write_new().inspect_err(|_| drop(fs::remove_file(&new)))?;
         self.file = Arc::new(file);
         // Nobody else knows the new file. The lock file holds in any case.
-        let _ = self.lock.hold_session(&self.path);
+        let _ = locked(&self.lock).hold_session(&self.path);
         regular::sync_folder(self.path.parent().unwrap_or(Path::new(".")));
         Ok(Bytes::File(self.file.clone()))
     }
@@ -83,8 +99,8 @@ impl Medium for SessionFile {
         Stamps::system().stamp()
     }
 
-    fn record(&mut self, operations: Vec<Unfinished>) {
-        self.lock.record(operations);
+    fn register(&self) -> Arc<dyn Register> {
+        Arc::new(Held(Arc::downgrade(&self.lock)))
     }
 }
 

@@ -1,12 +1,13 @@
 //! A session file that is read only, and the entries that other programs append to it.
 
 use super::{
-    Access, Appended, Grown, Log, Stats, Unfinished,
+    Access, Appended, Grown, Log, Register, Stats,
     bytes::Standing,
     error::StoreError,
     source::{Source, Tail},
 };
 use crate::ids::EntryId;
+use std::sync::Arc;
 
 /// A file that is read only, and the offset up to which it was read.
 #[derive(Debug)]
@@ -71,7 +72,9 @@ impl Log for Follower {
         self.durable
     }
 
-    fn record(&mut self, _: Vec<Unfinished>) {}
+    fn register(&self) -> Option<Arc<dyn Register>> {
+        None
+    }
 
     fn stats(&self) -> Stats {
         Stats::default()

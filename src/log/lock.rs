@@ -14,7 +14,7 @@ use rustix::{
     io::Errno,
     process::{Pid, test_kill_process},
 };
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
 use std::{
     fs::{self, File, TryLockError},
     io::{self, Seek, SeekFrom, Write},
@@ -22,7 +22,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The most bytes of a lock file that are read. A record has about 200, and 130 more for each operation.
+/// The most bytes of a lock file that are read. A record has about 200, 130 more for each operation, and 40 for each hook or
+/// retry inside of it.
 const LONGEST: usize = 16 << 10;
 
 /// How every record begins, in this version and in those before it.
@@ -59,7 +60,8 @@ const KIND_OF_OLDER_VERSIONS: &str = "compaction";
 
 impl Record {
     fn of(operations: &[Unfinished]) -> Self {
-        let operation = operations.iter().rev().find(|operation| operation.kind == KIND_OF_OLDER_VERSIONS).cloned();
+        let operation = operations.iter().rev().find(|operation| operation.kind == KIND_OF_OLDER_VERSIONS);
+        let operation = operation.map(|operation| Unfinished { inside: Vec::new(), ..operation.clone() });
         Self { pid: std::process::id(), operation, operations: operations.to_vec() }
     }
 
@@ -79,14 +81,14 @@ impl Record {
     }
 }
 
-/// Reads an operation. One that this version cannot read is left out, and the rest of the record holds.
-fn readable<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<Unfinished>, D::Error> {
-    let operation = serde_json::from_value(serde_json::Value::deserialize(reader)?);
-    Ok(operation.inspect_err(|error| tracing::warn!(%error, "the lock holds an operation that cannot be read")).ok())
+/// Reads an item of a record. One that this version cannot read is left out, and the rest of the record holds.
+fn readable<'de, D: Deserializer<'de>, T: DeserializeOwned>(reader: D) -> Result<Option<T>, D::Error> {
+    let item = serde_json::from_value(serde_json::Value::deserialize(reader)?);
+    Ok(item.inspect_err(|error| tracing::warn!(%error, "the lock holds an item that cannot be read")).ok())
 }
 
 /// The same for each item of a list.
-fn readable_ones<'de, D: Deserializer<'de>>(reader: D) -> Result<Vec<Unfinished>, D::Error> {
+pub(super) fn readable_ones<'de, D: Deserializer<'de>, T: DeserializeOwned>(reader: D) -> Result<Vec<T>, D::Error> {
     let serde_json::Value::Array(items) = serde_json::Value::deserialize(reader)? else { return Ok(Vec::new()) };
     Ok(items.into_iter().filter_map(|item| readable(item).ok().flatten()).collect())
 }
@@ -315,7 +317,7 @@ impl Drop for Lock {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::OperationId;
+    use crate::{ids::OperationId, log::Inside};
 
     /// A session in a folder of its own, and the path of its lock.
     fn session() -> (tempfile::TempDir, PathBuf, PathBuf) {
@@ -373,7 +375,16 @@ mod tests {
 
     fn operation(id: &str, kind: &str) -> Unfinished {
         let (kind, reason) = (kind.to_owned(), "manual".to_owned());
-        Unfinished { operation_id: id.into(), kind, reason, started_at: "2026-01-01T00:00:00Z".to_owned() }
+        let started_at = "2026-01-01T00:00:00Z".to_owned();
+        Unfinished { operation_id: id.into(), kind, reason, started_at, inside: Vec::new() }
+    }
+
+    fn hook(name: &str) -> Inside {
+        Inside::Hook { hook: name.to_owned() }
+    }
+
+    fn retry(source: &str, attempt: u32) -> Inside {
+        Inside::Retry { retry: source.to_owned(), attempt }
     }
 
     /// The record of a process that died, and the operations that the next owner finds.
@@ -423,6 +434,34 @@ mod tests {
     }
 
     #[test]
+    fn hooks_and_retries_stand_in_the_operation_that_they_run_in() {
+        let inside = vec![hook("session_before_compact"), retry("history", 2)];
+        let open = vec![operation("a", "recovery"), Unfinished { inside, ..operation("b", "compaction") }];
+        let (_home, session, path) = session();
+        let mut lock = Lock::take(&session).expect("the lock");
+        lock.record(open.clone());
+        let text = fs::read_to_string(&path).expect("a record");
+        assert_eq!(left_behind(&text), open, "{text}");
+        let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!(json["operation"].get("inside"), None, "an older version knows none of them: {text}");
+        assert_eq!(json["operations"][0].get("inside"), None, "{text}");
+    }
+
+    #[test]
+    fn a_hook_or_a_retry_that_cannot_be_read_is_left_out_of_its_operation() {
+        for (inside, read) in [
+            (r#"[{"dream":"x"},{"hook":"h","since":3},7,{"retry":"history","attempt":-1}]"#, vec![hook("h")]),
+            (r#"[{"retry":"history","attempt":1,"delayMs":9}]"#, vec![retry("history", 1)]),
+            (r#"{"hook":"h"}"#, vec![]),
+            ("null", vec![]),
+        ] {
+            let known = r#""operationId":"b","kind":"compaction","reason":"manual","startedAt":"2026-01-01T00:00:00Z""#;
+            let record = format!(r#"{{"pid":7,"operations":[{{{known},"inside":{inside}}}]}}"#);
+            assert_eq!(left_behind(&record), [Unfinished { inside: read, ..operation("b", "compaction") }], "{record}");
+        }
+    }
+
+    #[test]
     fn a_record_is_never_longer_than_what_is_read() {
         let (_home, session, path) = session();
         let mut lock = Lock::take(&session).expect("the lock");
@@ -464,6 +503,7 @@ mod tests {
             kind: "compaction".to_owned(),
             reason: "threshold".to_owned(),
             started_at: "2026-01-02T03:04:05Z".to_owned(),
+            inside: vec![hook("session_compacting")],
         };
         let mut first = Lock::take(&session).expect("the lock");
         first.record(vec![operation.clone()]);

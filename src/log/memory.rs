@@ -1,7 +1,7 @@
 //! Logs without a file: the one of an ephemeral session, and a disk in memory for tests and simulations.
 
 use super::{
-    Access, Appended, Grown, Log, Stats, Unfinished,
+    Access, Appended, Grown, Log, Register, Stats, Unfinished,
     bytes::{Bytes, Shared},
     error::StoreError,
     header::{self, header_line},
@@ -45,7 +45,9 @@ impl Log for Ephemeral {
         0
     }
 
-    fn record(&mut self, _: Vec<Unfinished>) {}
+    fn register(&self) -> Option<Arc<dyn Register>> {
+        None
+    }
 
     fn stats(&self) -> Stats {
         Stats::default()
@@ -289,6 +291,12 @@ impl Disk {
     fn content(&self) -> MutexGuard<'_, Content> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// The content, while the log with this number holds the lock.
+    fn content_of(&self, number: u64) -> Result<MutexGuard<'_, Content>, io::Error> {
+        let content = self.content();
+        if content.owner == Some(number) { Ok(content) } else { Err(io::Error::other("its owner has crashed")) }
+    }
 }
 
 impl Content {
@@ -308,8 +316,22 @@ struct Owner {
 impl Owner {
     /// The content, while the lock is held.
     fn content(&self) -> Result<MutexGuard<'_, Content>, io::Error> {
-        let content = self.disk.content();
-        if content.owner == Some(self.number) { Ok(content) } else { Err(io::Error::other("its owner has crashed")) }
+        self.disk.content_of(self.number)
+    }
+}
+
+/// The register of the lock that the log with this number holds.
+#[derive(Debug)]
+struct Held {
+    disk: Disk,
+    number: u64,
+}
+
+impl Register for Held {
+    fn record(&self, operations: Vec<Unfinished>) {
+        if let Ok(mut content) = self.disk.content_of(self.number) {
+            content.running = operations;
+        }
     }
 }
 
@@ -391,10 +413,8 @@ impl Medium for Owner {
         Stamp { id: EntryId::of_bits(place as u64), timestamp: timestamp(Timestamp::UNIX_EPOCH) }
     }
 
-    fn record(&mut self, operations: Vec<Unfinished>) {
-        if let Ok(mut content) = self.content() {
-            content.running = operations;
-        }
+    fn register(&self) -> Arc<dyn Register> {
+        Arc::new(Held { disk: self.disk.clone(), number: self.number })
     }
 }
 

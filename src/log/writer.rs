@@ -5,7 +5,7 @@
 //! the first write. A `Medium` does the writing: a file on disk, or one in memory.
 
 use super::{
-    Access, Appended, Grown, Log, Placed, Stats, Unfinished as Operation,
+    Access, Appended, Grown, Log, Placed, Register, Stats,
     bytes::{Bytes, Standing},
     error::StoreError,
     header::{self, header_line},
@@ -21,6 +21,7 @@ use std::{
     fmt,
     io::Error,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 /// The operations of a writer on its file, on the files beside it and on its lock. The lock is released with it.
@@ -67,8 +68,8 @@ pub trait Medium: fmt::Debug + Send {
     /// The stamp of an entry that the writer adds.
     fn stamp(&mut self) -> Stamp;
 
-    /// Records the open operations in the lock.
-    fn record(&mut self, operations: Vec<Operation>);
+    /// The register of the lock.
+    fn register(&self) -> Arc<dyn Register>;
 }
 
 /// The right to append to one session file.
@@ -168,8 +169,8 @@ impl<M: Medium> Log for Writer<M> {
         self.durable
     }
 
-    fn record(&mut self, operations: Vec<Operation>) {
-        self.medium.record(operations);
+    fn register(&self) -> Option<Arc<dyn Register>> {
+        Some(self.medium.register())
     }
 
     fn stats(&self) -> Stats {

@@ -499,7 +499,8 @@ pub enum HookOutcome {
     Replaced,
     /// The client did not answer in time.
     Timeout,
-    /// The client answered with an error, or with a summary that is not used.
+    /// The client answered with an error, or with a summary that is not used. Also where the process that asked ended before
+    /// the answer.
     Error,
 }
 
@@ -518,7 +519,7 @@ pub enum ChunkSource {
 }
 
 /// Purpose of a model request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RetrySource {
     /// A turn.
@@ -533,6 +534,21 @@ pub enum RetrySource {
     Branch,
     /// Document of a handoff.
     Handoff,
+}
+
+impl RetrySource {
+    /// The name that a lock file records.
+    #[must_use]
+    pub fn name(self) -> String {
+        let name = serde_json::to_value(self).ok();
+        name.and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
+    }
+
+    /// Reads the name that a lock file records.
+    #[must_use]
+    pub fn read(name: &str) -> Option<Self> {
+        serde_json::from_value(name.into()).ok()
+    }
 }
 
 impl ChunkSource {

@@ -384,8 +384,8 @@ impl Core {
         matches!(self.log, LogState::Ready(_))
     }
 
-    /// Whether the log is here, so that the open operations can be recorded.
-    fn may_record(&self) -> bool {
+    /// Whether the log is here, also while answers wait for counts.
+    fn has_log(&self) -> bool {
         matches!(self.log, LogState::Ready(_) | LogState::Counting(..))
     }
 

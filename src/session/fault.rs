@@ -39,6 +39,10 @@ pub enum Fault {
     JobGoesOn,
     /// A start is not in the lock.
     StartNotRecorded,
+    /// The starts of hooks and retries are not in the lock.
+    InsideNotRecorded,
+    /// The hooks and retries of a process that died have no end events.
+    LostInsideOfCrash,
     /// The lock lists an operation that has ended.
     RecordStays,
     /// The status is published behind the start event.

@@ -337,9 +337,18 @@ impl<K: Kind, O: Outlet<K>> Operation<K, O> {
         self.chunks.get(&source).copied().unwrap_or(1)
     }
 
-    /// Sends that a request is repeated after `delay`.
-    pub fn retry_starts(&self, source: RetrySource, attempt: u32, most: u32, delay: Duration, failure: &Failure) {
+    /// Sends that a request is repeated after `delay`, once `record` has the open operations with it.
+    pub fn retry_starts(
+        &self,
+        source: RetrySource,
+        attempt: u32,
+        most: u32,
+        delay: Duration,
+        failure: &Failure,
+        record: impl FnOnce(Vec<Unfinished>),
+    ) {
         if self.operations.lock().operations.retry_starts(self.key, source, attempt) {
+            record(self.operations.unfinished());
             self.emit(Event::RetryStart {
                 source,
                 attempt,
@@ -351,32 +360,47 @@ impl<K: Kind, O: Outlet<K>> Operation<K, O> {
         }
     }
 
-    /// Sends the outcome of a repeated request.
-    pub fn retry_ends(&self, source: RetrySource, attempt: u32, failure: Option<&Failure>) {
+    /// Sends the outcome of a repeated request. Then `record` has the open operations without it.
+    pub fn retry_ends(
+        &self,
+        source: RetrySource,
+        attempt: u32,
+        failure: Option<&Failure>,
+        record: impl FnOnce(Vec<Unfinished>),
+    ) {
         if self.operations.lock().operations.retry_ends(self.key, source, attempt) && !planted(Fault::LostRetryEnd) {
             self.emit(operations::retry_end(source, attempt, failure));
+            record(self.operations.unfinished());
         }
     }
 
-    /// Sends that the client is asked.
-    pub fn hook_starts(&self, hook: HookEvent) {
+    /// Sends that the client is asked, once `record` has the open operations with the hook.
+    pub fn hook_starts(&self, hook: HookEvent, record: impl FnOnce(Vec<Unfinished>)) {
         let starts = {
             let Timed { operations, now } = &mut *self.operations.lock();
             operations.hook_starts(self.key, hook, *now)
         };
         if starts {
+            record(self.operations.unfinished());
             self.emit(Event::HookStart { hook });
         }
     }
 
-    /// Sends the outcome of a hook.
-    pub fn hook_ends(&self, hook: HookEvent, outcome: HookOutcome, why: Option<String>) {
+    /// Sends the outcome of a hook. Then `record` has the open operations without it.
+    pub fn hook_ends(
+        &self,
+        hook: HookEvent,
+        outcome: HookOutcome,
+        why: Option<String>,
+        record: impl FnOnce(Vec<Unfinished>),
+    ) {
         let took = {
             let Timed { operations, now } = &mut *self.operations.lock();
             operations.hook_ends(self.key, hook).map(|since| now.saturating_duration_since(since))
         };
         if let Some(took) = took {
             self.emit(operations::hook_end(hook, outcome, took, why));
+            record(self.operations.unfinished());
         }
     }
 

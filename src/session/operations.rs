@@ -5,12 +5,16 @@
 //! of operation is a trait, so that tests prove the rules with kinds of their own.
 
 mod end;
+mod inside;
+mod left;
 #[cfg(test)]
 mod model;
 mod waiting;
 
 use end::untold;
 pub use end::{End, Ended, hook_end, retry_end};
+use inside::Inside;
+pub use left::interrupted;
 
 use super::{
     fault::{Fault, planted},
@@ -21,12 +25,12 @@ use crate::{
     log::Unfinished,
     protocol::{
         errors::Failure,
-        events::{Event, HookOutcome, RetrySource},
-        notices::{NoticeCode, Warning},
-        types::{Cancelled, HookEvent, RunningOperation, Status, StatusKind, Usage},
+        events::Event,
+        notices::Warning,
+        types::{Cancelled, RunningOperation, Status, StatusKind, Usage},
     },
 };
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// A kind of operation with its cause: everything in which kinds differ.
 pub trait Kind: Clone {
@@ -174,10 +178,8 @@ struct Open<K, W> {
     started: Instant,
     started_at: String,
     stop: Stop,
-    /// Retries whose end was not sent.
-    retries: Vec<(RetrySource, u32)>,
-    /// Hooks whose end was not sent, with the times of their starts.
-    hooks: Vec<(HookEvent, Instant)>,
+    /// Hooks and retries whose end was not sent, in the order of their starts.
+    inside: Vec<Inside>,
     waiting: Vec<W>,
 }
 
@@ -269,11 +271,10 @@ impl<K: Kind, W> Operations<K, W> {
         }
         let event = kind.start(&usage);
         let usage_now = usage.clone();
-        let (retries, hooks) = (Vec::new(), Vec::new());
+        let inside = Vec::new();
         let phase = Phase::Running;
         let of = id.clone();
-        let open =
-            Open { key, id, kind, parent, part, phase, usage, started, started_at, stop, retries, hooks, waiting };
+        let open = Open { key, id, kind, parent, part, phase, usage, started, started_at, stop, inside, waiting };
         self.open.push(open);
         // Behind the new one: it holds a cancelled operation that it starts in, whose last other one gives way.
         let gone = self.take_out(gone);
@@ -393,31 +394,6 @@ impl<K: Kind, W> Operations<K, W> {
         }
     }
 
-    /// Records that the start of a retry is sent. False where the operation has ended, so that nothing is sent.
-    pub fn retry_starts(&mut self, key: Key, source: RetrySource, attempt: u32) -> bool {
-        self.find_mut(key).map(|open| open.retries.push((source, attempt))).is_some()
-    }
-
-    /// Records that the end of a retry is sent. False where it has no start, or has its end already.
-    pub fn retry_ends(&mut self, key: Key, source: RetrySource, attempt: u32) -> bool {
-        let Some(open) = self.find_mut(key) else { return false };
-        let at = open.retries.iter().position(|it| *it == (source, attempt));
-        at.map(|at| open.retries.remove(at)).is_some()
-    }
-
-    /// Records that the start of a hook is sent. False where the operation has ended, so that nothing is sent.
-    pub fn hook_starts(&mut self, key: Key, hook: HookEvent, now: Instant) -> bool {
-        self.find_mut(key).map(|open| open.hooks.push((hook, now))).is_some()
-    }
-
-    /// Records that the end of a hook is sent, and gives the time of its start. None where it has no start, or has its end
-    /// already.
-    pub fn hook_ends(&mut self, key: Key, hook: HookEvent) -> Option<Instant> {
-        let open = self.find_mut(key)?;
-        let at = open.hooks.iter().position(|(it, _)| *it == hook)?;
-        Some(open.hooks.remove(at).1)
-    }
-
     /// Whether the operation has not ended.
     pub fn is_open(&self, key: Key) -> bool {
         self.find(key).is_some()
@@ -471,6 +447,7 @@ impl<K: Kind, W> Operations<K, W> {
             kind: opening.kind.name().to_owned(),
             reason: opening.kind.cause(),
             started_at: opening.started_at.clone(),
+            inside: Vec::new(),
         });
         self.unfinished().into_iter().chain(about).collect()
     }
@@ -638,14 +615,9 @@ fn ends<K: Kind, W>(
         if !planted(Fault::JobGoesOn) {
             open.stop.request();
         }
-        for (source, attempt) in open.retries {
-            let cancelled = Failure::Cancelled;
-            let event = retry_end(source, attempt, Some(&cancelled));
-            steps.push(Step::Emit(Some(open.id.clone()), event));
-        }
-        for (hook, since) in open.hooks.into_iter().filter(|_| !planted(Fault::LostHookEnd)) {
-            let event = hook_end(hook, HookOutcome::Cancelled, now.saturating_duration_since(since), None);
-            steps.push(Step::Emit(Some(open.id.clone()), event));
+        let is_lost = |inside: &Inside| matches!(inside, Inside::Hook(..)) && planted(Fault::LostHookEnd);
+        for inside in open.inside.into_iter().rev().filter(|inside| !is_lost(inside)) {
+            steps.push(Step::Emit(Some(open.id.clone()), inside.cut_off(now)));
         }
         let duration = now.saturating_duration_since(open.started);
         let event = open
@@ -670,47 +642,14 @@ impl<K: Kind, W> Open<K, W> {
             kind: self.kind.name().to_owned(),
             reason: self.kind.cause(),
             started_at: self.started_at.clone(),
+            inside: self.inside.iter().map(Inside::recorded).collect(),
         }
     }
 }
 
 impl From<Unfinished> for RunningOperation {
     fn from(unfinished: Unfinished) -> Self {
-        let Unfinished { operation_id, kind, reason, started_at } = unfinished;
+        let Unfinished { operation_id, kind, reason, started_at, .. } = unfinished;
         Self { operation_id, kind, reason, started_at }
     }
-}
-
-/// Characters of an unknown kind that a notice shows.
-const LONGEST_KIND: usize = 64;
-
-/// The events that end the operations of a process that died, inner ones first. `left_behind` is the list in its lock,
-/// `usage` the usage now. A kind that this version does not know has no end event here, so a notice says that its
-/// operation is over.
-#[must_use]
-pub fn interrupted<K: Kind>(left_behind: Vec<Unfinished>, usage: &Usage) -> Vec<(OperationId, Event)> {
-    let end = |left: Unfinished| {
-        let Unfinished { operation_id, kind, reason, .. } = left;
-        let event = match K::read(&kind, &reason) {
-            Some(kind) => {
-                let what = "the process that ran it ended before it did; what it had written is there, and nothing \
-                            else was changed";
-                let end = End::Failed(Failure::Internal(what.to_owned()));
-                let event = kind.end(&Ended { end: &end, usage, duration: Duration::ZERO });
-                event.or_else(|| kind.untold(&end).map(Event::from))?
-            }
-            None => {
-                let kind: String = kind.chars().take(LONGEST_KIND).collect();
-                tracing::warn!(kind, "the lock lists an operation of an unknown kind");
-                let detail = format!(
-                    "The process that ran it ended before it did. Its kind, {kind:?}, is unknown to this version. The \
-                     entries that it had written are in the session, and nothing else was changed."
-                );
-                let title = "An operation of another version of abridged was interrupted";
-                Warning::new(NoticeCode::OperationInterrupted, title, detail).into()
-            }
-        };
-        Some((operation_id, event))
-    };
-    left_behind.into_iter().rev().filter_map(end).collect()
 }

@@ -25,7 +25,7 @@ use crate::{
     clock,
     conversation::{entry::Entry, tokens},
     ids::{OperationId, SessionId},
-    log::{Log, Unfinished, memory::Ephemeral, sealed::Blocking},
+    log::{Log, Register, Unfinished, memory::Ephemeral, sealed::Blocking},
     models::learned::Change,
     protocol::{
         errors::Failure,
@@ -107,6 +107,8 @@ struct Shell {
     cwd: String,
     /// `None` while work on the log runs.
     log: Option<Box<dyn Log>>,
+    /// The register of its lock.
+    register: Option<Arc<dyn Register>>,
     effects: Effects,
     requests: HashMap<TicketNumber, Waiting>,
     next_ticket: TicketNumber,
@@ -138,6 +140,7 @@ pub async fn run(mut opened: Opened, form: Form, inbox: Inbox, outbox: Arc<Outbo
     let mut shell = Shell {
         session,
         cwd,
+        register: log.register(),
         log: Some(log),
         effects: Effects::default(),
         requests: HashMap::new(),
@@ -469,8 +472,8 @@ impl World for Shell {
     type Broken = Infallible;
 
     fn record(&mut self, operations: Vec<Unfinished>) {
-        if let Some(log) = &mut self.log {
-            log.record(operations);
+        if let Some(register) = &self.register {
+            register.record(operations);
         }
     }
 
@@ -631,7 +634,7 @@ mod tests {
     use crate::{
         ask::{access::ModelAccess, routes::Routes},
         ids::EntryId,
-        log::{Access, Appended, Grown, Stats, Unfinished, error::StoreError},
+        log::{Access, Appended, Grown, Register, Stats, Unfinished, error::StoreError},
         models::windows::Windows,
         protocol::SessionCompact,
         session::{
@@ -650,6 +653,20 @@ mod tests {
         log: Box<dyn Log>,
         /// The numbers of operations that the lock was given.
         records: Arc<Mutex<Vec<usize>>>,
+    }
+
+    /// The register of the lock of that file.
+    #[derive(Debug)]
+    struct Counting {
+        register: Arc<dyn Register>,
+        records: Arc<Mutex<Vec<usize>>>,
+    }
+
+    impl Register for Counting {
+        fn record(&self, operations: Vec<Unfinished>) {
+            self.records.lock().expect("a list").push(operations.len());
+            self.register.record(operations);
+        }
     }
 
     impl Log for Panicking {
@@ -673,9 +690,8 @@ mod tests {
             self.log.end()
         }
 
-        fn record(&mut self, operations: Vec<Unfinished>) {
-            self.records.lock().expect("a list").push(operations.len());
-            self.log.record(operations);
+        fn register(&self) -> Option<Arc<dyn Register>> {
+            Some(Arc::new(Counting { register: self.log.register()?, records: self.records.clone() }))
         }
 
         fn stats(&self) -> Stats {

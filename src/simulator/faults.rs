@@ -29,6 +29,8 @@ const FAULTS: &[(Fault, Rule, u64)] = &[
     (Fault::LostRetryEnd, Rule::RetriesEnd, 3),
     (Fault::JobGoesOn, Rule::JobsStop, 0),
     (Fault::StartNotRecorded, Rule::StartIsRecorded, 0),
+    (Fault::InsideNotRecorded, Rule::StartIsRecorded, 3),
+    (Fault::LostInsideOfCrash, Rule::InnerEndsFirst, 3),
     (Fault::RecordStays, Rule::RecordEmpties, 0),
     (Fault::StatusAfterStart, Rule::StatusChanges, 0),
     (Fault::StatusAfterEnd, Rule::StatusBeforeEnd, 0),

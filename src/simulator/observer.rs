@@ -339,6 +339,7 @@ impl Observer {
         self.cancels.after_input(&self.operations, waits)?;
         self.status.after_input(self.operations.follows(&self.requests))?;
         self.operations.after_input()?;
+        self.operations.inside_is_open(&disk.running())?;
         self.hooks.after_input(self.operations.ahead(None))?;
         if !self.operations.log_is_out() {
             self.file.log_is_here();

@@ -328,8 +328,8 @@ fn a_log_has_one_owner() {
 fn an_operation_that_runs_is_known_to_the_next_owner() {
     // A kill of the file's owner is a test of the real binary: `kills.rs`.
     let disk = Disk::new(header(), &[]).expect("a disk");
-    let mut first = disk.open().expect("it opens");
-    first.log.record(vec![serde_json::from_value(running()).expect("an operation")]);
+    let first = disk.open().expect("it opens");
+    first.log.register().expect("a lock").record(vec![serde_json::from_value(running()).expect("an operation")]);
     disk.crash();
     let next = disk.open().expect("it opens after the crash");
     assert_eq!(serde_json::to_value(next.left_behind).expect("JSON"), json!([running()]));
@@ -341,7 +341,7 @@ fn a_crashed_log_changes_nothing_of_the_next_owner() {
     let mut crashed = disk.open().expect("it opens");
     disk.crash();
     let next = disk.open().expect("it opens after the crash");
-    crashed.log.record(vec![serde_json::from_value(running()).expect("an operation")]);
+    crashed.log.register().expect("a lock").record(vec![serde_json::from_value(running()).expect("an operation")]);
     assert!(crashed.log.append(&[line("a", None)], None).is_err());
     drop(crashed);
     assert!(matches!(disk.open(), Err(StoreError::Locked { .. })), "the crashed log released the lock of the next");

@@ -48,6 +48,7 @@ mod idle;
 mod imports;
 mod inherited;
 mod injection;
+mod interrupted;
 mod json_schema;
 mod kills;
 mod leaves;

@@ -193,7 +193,7 @@ pub(in crate::cli) mod tests {
 
     pub(in crate::cli::watch) fn operation(kind: &str, reason: &str, started_at: &str) -> Unfinished {
         let (kind, reason) = (kind.to_owned(), reason.to_owned());
-        Unfinished { operation_id: "op".into(), kind, reason, started_at: started_at.to_owned() }
+        Unfinished { operation_id: "op".into(), kind, reason, started_at: started_at.to_owned(), inside: Vec::new() }
     }
 
     #[test]

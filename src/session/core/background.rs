@@ -15,8 +15,8 @@ use crate::{
         types::{IdleSkipped, Repair},
     },
     session::{
-        core::{Core, Ending, LogState},
-        effects::{Effect, Ticket},
+        core::{Core, Ending, LogState, due::AfterTurn},
+        effects::{Effect, Effects, Ticket},
         fault::{Fault, planted},
         jobs::{IndexBuilt, Job, defect},
         kind::OperationKind,
@@ -298,22 +298,31 @@ impl Core {
         self.record_running();
     }
 
-    /// Records the open operations in the lock, for the process that finds it after a crash. While the writer is away the
-    /// record waits until it is back.
-    pub(super) fn record_running(&mut self) {
+    /// Records the open operations in the lock, for the process that finds it after a crash.
+    pub(super) fn record_running(&self) {
         self.record(self.operations.unfinished());
     }
 
+    /// Records these operations in the lock.
+    pub(super) fn record(&self, operations: Vec<Unfinished>) {
+        self.upkeep.after_turn.record(operations, &self.effects);
+    }
+}
+
+impl AfterTurn {
     /// Records these operations in the lock, and the compaction after the turn that a restart would bring back.
-    pub(super) fn record(&mut self, mut operations: Vec<Unfinished>) {
-        if let Some(begun) = &self.upkeep.after_turn.begun
+    pub(super) fn record(&self, mut operations: Vec<Unfinished>, effects: &Effects) {
+        if let Some(begun) = &self.begun
             && operations.iter().all(|it| it.operation_id != begun.operation_id)
         {
             operations.push(begun.clone());
         }
+        if planted(Fault::InsideNotRecorded) {
+            operations.iter_mut().for_each(|operation| operation.inside.clear());
+        }
         let skipped = if operations.is_empty() { Fault::RecordStays } else { Fault::StartNotRecorded };
-        if self.may_record() && !planted(skipped) {
-            self.effects.push(Effect::Record(operations));
+        if !planted(skipped) {
+            effects.push(Effect::Record(operations));
         }
     }
 }

@@ -70,7 +70,7 @@ pub(super) enum Work {
     None,
     /// A plan is being made. No start event was sent.
     Planning(Request),
-    /// A plan waits until the write before it is done, because its start is recorded in the lock, which is with the writer.
+    /// A plan waits until the write before it is done, because its start follows the answer and the events of that write.
     Planned(Request, Box<Result<PlanMade, Failure>>),
     /// The plan of a compaction is being made, and its start was sent: no client asked for it, or it waited for the end of the
     /// turn.

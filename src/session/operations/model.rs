@@ -1,9 +1,13 @@
 //! Random operations of kinds that exist only here, held against the rules of the contract by reading what was sent.
 
+mod left;
+
 use super::*;
 use crate::{
+    log,
     protocol::{
-        events::Severity,
+        events::{RetrySource, Severity},
+        notices::NoticeCode,
         types::{Breakdown, Outcome, UsageSource},
     },
     session::operation::{OpenOperations, Operation, Outlet},
@@ -13,6 +17,7 @@ use std::{
     collections::{HashMap, HashSet},
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -113,9 +118,13 @@ enum Sent {
     End(usize, String),
     RetryStart(usize),
     RetryEnd(usize),
+    /// The retries that the lock lists, by the numbers of their operations.
+    Record(Vec<usize>),
     Progress(OperationId),
     Notice(Option<OperationId>),
-    Settled { aborted: bool },
+    Settled {
+        aborted: bool,
+    },
     Started(usize),
     Ended(usize),
 }
@@ -146,6 +155,18 @@ impl Outlet<Tested> for Wire {
             other => panic!("{other:?}"),
         };
         self.0.lock().expect("nobody panics with it").push(sent);
+    }
+}
+
+impl Wire {
+    /// A record of the lock.
+    fn record(&self, open: &[Unfinished]) {
+        let attempt = |inside: &log::Inside| match inside {
+            log::Inside::Retry { attempt, .. } => *attempt as usize,
+            log::Inside::Hook { .. } => unreachable!("no client is asked"),
+        };
+        let listed = open.iter().flat_map(|it| &it.inside).map(attempt).collect();
+        self.0.lock().expect("nobody panics with it").push(Sent::Record(listed));
     }
 }
 
@@ -269,6 +290,8 @@ struct Reader {
     last_outcome: String,
     /// Retries without an end, by the number of their operation, which is their attempt.
     retries: HashMap<usize, i64>,
+    /// The retries that the lock lists.
+    recorded: Vec<usize>,
 }
 
 impl Reader {
@@ -355,8 +378,18 @@ impl Reader {
                 assert!(!self.open.contains(number), "the answer waits for the end");
                 assert!(self.runs() || self.opening.is_some() || !self.busy, "the answer waits for `settled`");
             }
-            Sent::RetryStart(number) => *self.retries.entry(*number).or_default() += 1,
+            Sent::RetryStart(number) => {
+                assert!(self.recorded.contains(number), "a retry is recorded before its start");
+                *self.retries.entry(*number).or_default() += 1;
+            }
             Sent::RetryEnd(number) => *self.retries.entry(*number).or_default() -= 1,
+            Sent::Record(listed) => {
+                for (number, open) in &self.retries {
+                    let recorded = listed.iter().filter(|it| *it == number).count();
+                    assert!(recorded as i64 >= *open, "the lock lists each retry that is open");
+                }
+                self.recorded.clone_from(listed);
+            }
             Sent::Notice(of) => {
                 assert!(of.is_some(), "a notice names its operation");
                 assert_eq!(self.status.clone().unwrap_or_else(idle), self.derived(), "the status comes before notices");
@@ -537,9 +570,21 @@ impl World {
                         fact.committing = false;
                     }
                     Act::RetryStarts(_) => {
-                        held.retry_starts(RetrySource::History, attempt, 3, Duration::ZERO, &Failure::Cancelled);
+                        let wire = self.wire.clone();
+                        let record = |open: Vec<Unfinished>| wire.record(&open);
+                        held.retry_starts(
+                            RetrySource::History,
+                            attempt,
+                            3,
+                            Duration::ZERO,
+                            &Failure::Cancelled,
+                            record,
+                        );
                     }
-                    Act::RetryEnds(_) => held.retry_ends(RetrySource::History, attempt, None),
+                    Act::RetryEnds(_) => {
+                        let wire = self.wire.clone();
+                        held.retry_ends(RetrySource::History, attempt, None, |open| wire.record(&open));
+                    }
                     _ => held.emit(Event::CompactionProgress {
                         stage: crate::protocol::events::Stage::Writing,
                         done: 0,
@@ -578,6 +623,8 @@ impl World {
         assert_eq!(self.reader.open, seen.copied().collect::<Vec<_>>(), "what is open has a start and no end");
         let recorded: Vec<String> = operations.unfinished().into_iter().map(|it| it.reason).collect();
         assert_eq!(recorded, open.iter().map(ToString::to_string).collect::<Vec<_>>(), "the lock lists all");
+        let inside: usize = operations.unfinished().iter().map(|it| it.inside.len()).sum();
+        assert_eq!(inside as i64, self.reader.retries.values().sum::<i64>(), "with the retries inside of them");
         let wholes = open.iter().filter(|it| !self.reader.facts[**it].is_part).map(ToString::to_string);
         let listed: Vec<String> = operations.list().into_iter().map(|it| it.reason).collect();
         assert_eq!(listed, wholes.collect::<Vec<_>>(), "each id is listed once");
@@ -616,69 +663,6 @@ proptest! {
         }
         prop_assert!(world.reader.retries.values().all(|open| *open == 0));
     }
-}
-
-fn left(kind: &str, cause: &str) -> Unfinished {
-    Unfinished {
-        operation_id: format!("{kind}-{cause}").into(),
-        kind: kind.to_owned(),
-        reason: cause.to_owned(),
-        started_at: String::new(),
-    }
-}
-
-/// The id and the title of each event.
-fn ends_of<K: Kind>(left_behind: Vec<Unfinished>) -> Vec<(String, String)> {
-    let event = |(id, event): (OperationId, Event)| match event {
-        Event::Notice { title, .. } => (id.to_string(), title),
-        Event::CompactionEnd { reason, outcome: Outcome::Failed, result: None, duration_ms: 0, .. } => {
-            (id.to_string(), format!("compaction_end {reason:?}"))
-        }
-        other => panic!("{other:?}"),
-    };
-    interrupted::<K>(left_behind, &usage()).into_iter().map(event).collect()
-}
-
-fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
-    expected.iter().map(|(id, title)| ((*id).to_owned(), (*title).to_owned())).collect()
-}
-
-/// The title of the notice about a kind that is not known here.
-const UNKNOWN: &str = "An operation of another version of abridged was interrupted";
-
-#[test]
-fn interrupted_operations_end_by_their_kind_inner_ones_first() {
-    let left_behind =
-        vec![left("turn", "1"), left("recovery", "2"), left("speculation", "3"), left("maintenance", "4")];
-    let expected = [("maintenance-4", "end 4"), ("recovery-2", "end 2"), ("turn-1", "end 1")];
-    assert_eq!(ends_of::<Tested>(left_behind), pairs(&expected), "speculation has no events");
-    let left_behind = vec![left("turn", "1"), left("dream", "2"), left("maintenance", "3")];
-    let expected = [("maintenance-3", "end 3"), ("dream-2", UNKNOWN), ("turn-1", "end 1")];
-    assert_eq!(ends_of::<Tested>(left_behind), pairs(&expected), "the others end as ever");
-}
-
-#[test]
-fn interrupted_compactions_end_with_their_reason() {
-    use crate::session::kind::OperationKind;
-    let kinds =
-        ["manual", "overflow", "model_switch", "moonlight", ""].map(|reason| left("compaction", reason)).to_vec();
-    let expected = [
-        ("compaction-", "compaction_end Manual"),
-        ("compaction-moonlight", "compaction_end Manual"),
-        ("compaction-model_switch", "compaction_end ModelSwitch"),
-        ("compaction-overflow", "compaction_end Overflow"),
-        ("compaction-manual", "compaction_end Manual"),
-    ];
-    assert_eq!(ends_of::<OperationKind>(kinds), pairs(&expected));
-    assert_eq!(ends_of::<OperationKind>(vec![left("turn", "manual")]), pairs(&[("turn-manual", UNKNOWN)]));
-}
-
-#[test]
-fn a_notice_about_an_unknown_kind_is_short() {
-    use crate::session::kind::OperationKind;
-    let (_, event) = interrupted::<OperationKind>(vec![left(&"\u{1}".repeat(10_000), "")], &usage()).remove(0);
-    let Event::Notice { detail: Some(detail), .. } = event else { panic!("{event:?}") };
-    assert!(detail.len() < 1_000, "{detail}");
 }
 
 #[test]

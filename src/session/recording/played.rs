@@ -4,7 +4,7 @@ use super::outcome::{Begin, LogCall, Outcome};
 use crate::{
     ids::EntryId,
     log::{
-        Access, Appended, Grown, Log, Placed, Stats, Unfinished,
+        Access, Appended, Grown, Log, Placed, Register, Stats,
         bytes::{Bytes, Shared},
         error::StoreError,
         header,
@@ -13,7 +13,7 @@ use crate::{
         source::Source,
     },
 };
-use std::io;
+use std::{io, sync::Arc};
 
 /// The log of a replay.
 #[derive(Debug)]
@@ -162,7 +162,9 @@ impl Log for Played {
         self.end
     }
 
-    fn record(&mut self, _: Vec<Unfinished>) {}
+    fn register(&self) -> Option<Arc<dyn Register>> {
+        None
+    }
 
     fn stats(&self) -> Stats {
         self.stats

@@ -4,7 +4,7 @@ use super::outcome::{Begin, Failing, LogCall, Outcome};
 use crate::{
     ids::EntryId,
     log::{
-        Access, Appended, Grown, Log, Stats, Unfinished,
+        Access, Appended, Grown, Log, Register, Stats,
         bytes::{Bytes, Standing},
         error::StoreError,
     },
@@ -113,8 +113,8 @@ impl Log for Tapped {
         self.log.end()
     }
 
-    fn record(&mut self, operations: Vec<Unfinished>) {
-        self.log.record(operations);
+    fn register(&self) -> Option<Arc<dyn Register>> {
+        self.log.register()
     }
 
     fn stats(&self) -> Stats {

@@ -92,16 +92,25 @@ impl Observer {
                 self.cancel_was_asked(&ended.id)?;
                 self.status.ends(&ended)
             }
+            Event::HookEnd { .. } | Event::RetryEnd { .. } if self.operations.has_left_inside(about) => {
+                self.operations.ends_inside_from_before(about, event)
+            }
             Event::HookStart { hook } => match &about.operation {
-                Some(id) => self.hooks.starts(id, *hook, &self.operations),
+                Some(id) => {
+                    self.hooks.starts(id, *hook, &self.operations)?;
+                    self.operations.starts_inside(about, event, &disk.running())
+                }
                 None => broken(Rule::HooksEnd, "a hook of no operation"),
             },
             Event::HookEnd { hook, outcome, .. } => match &about.operation {
-                Some(id) => self.hooks.ends(id, *hook, *outcome),
+                Some(id) => {
+                    self.hooks.ends(id, *hook, *outcome)?;
+                    self.operations.ends_inside(about, event)
+                }
                 None => broken(Rule::HooksEnd, "a hook of no operation"),
             },
-            Event::RetryStart { source, attempt, .. } => self.operations.retry_starts(about, *source, *attempt),
-            Event::RetryEnd { source, attempt, .. } => self.operations.retry_ends(about, *source, *attempt),
+            Event::RetryStart { .. } => self.operations.starts_inside(about, event, &disk.running()),
+            Event::RetryEnd { .. } => self.operations.ends_inside(about, event),
             Event::UsageUpdated { usage } => {
                 self.operations.usage(about, usage);
                 self.usage.sent(usage);

@@ -1,6 +1,7 @@
 //! Operations: a start is recorded, introduced and ended, and nothing follows the end.
 
 mod completed;
+mod inside;
 mod left;
 mod moves;
 
@@ -19,10 +20,10 @@ use super::{
 use crate::{
     compaction::{draft::Draft, request::Cause as PlanCause},
     ids::{EntryId, OperationId},
-    log::{Access, Unfinished},
+    log::{Access, Inside, Unfinished},
     protocol::{
         errors::Failure,
-        events::{Event, Reason, RecoveryOutcome, RetrySource},
+        events::{Event, Reason, RecoveryOutcome},
         types::{Outcome, Usage},
     },
     session::{
@@ -84,8 +85,8 @@ struct Open {
     window: u64,
     /// The request that is answered at the end.
     owner: Option<TicketNumber>,
-    /// Retries whose end was not sent.
-    retries: Vec<(RetrySource, u32)>,
+    /// Hooks and retries whose end was not sent.
+    steps: Vec<Inside>,
     /// The compaction entry that was given to the log, while that may have it.
     given: Option<EntryId>,
     /// Entries that were announced as its own, newest last, by their places.
@@ -121,8 +122,12 @@ pub struct Operations {
     counts: bool,
     /// Operations that the life before left in the lock, outer ones first.
     left_behind: Vec<(OperationId, What)>,
+    /// Hooks and retries inside of them.
+    left_inside: Vec<(OperationId, Inside)>,
     /// Operations that were started before a crash and not ended.
     owed: HashSet<(OperationId, What)>,
+    /// Hooks and retries inside of them.
+    owed_inside: Vec<(OperationId, Inside)>,
     /// Whether the log is out with work.
     log_is_out: bool,
     /// Whether the lock is held.
@@ -148,7 +153,12 @@ impl Operations {
         require(open.is_empty(), Rule::EveryStartEnds, || format!("{open:?} were open when the session was closed"))?;
         let ended = running.iter().find(|it| self.ended.contains_key(&it.operation_id));
         require(ended.is_none(), Rule::RecordEmpties, || format!("{ended:?} has ended and is left in the lock"))?;
-        let owed = if access == Access::Ephemeral { HashSet::new() } else { std::mem::take(&mut self.owed) };
+        let (owed, owed_inside) = match access {
+            Access::Ephemeral => Default::default(),
+            Access::Write | Access::Read => (std::mem::take(&mut self.owed), std::mem::take(&mut self.owed_inside)),
+        };
+        let has_lock = access == Access::Write;
+        let left_inside = if has_lock { inside::listed(running) } else { Vec::new() };
         let left_behind = match access {
             Access::Write => running
                 .iter()
@@ -157,13 +167,17 @@ impl Operations {
                 .collect(),
             Access::Read | Access::Ephemeral => Vec::new(),
         };
-        *self = Self { owed, left_behind, has_lock: access == Access::Write, ..Self::default() };
+        *self = Self { owed, owed_inside, left_behind, left_inside, has_lock, ..Self::default() };
         Ok(())
     }
 
     /// The process dies.
     pub fn crashed(&mut self) {
         self.due.crashed();
+        if self.has_lock {
+            let owed: Vec<_> = self.open_inside().collect();
+            self.owed_inside.extend(owed);
+        }
         let owed = self.open.drain(..).filter(|open| open.what != What::Move).map(|open| (open.id, open.what));
         // A reader has no lock that names its operations.
         self.owed.extend(owed.filter(|_| self.has_lock));
@@ -515,6 +529,7 @@ impl Operations {
             | Event::BranchSummaryStart { .. }
             | Event::BranchSummaryEnd { .. } => true,
             Event::Notice { .. } => ended_last == Some(id) || self.was_left_behind(id),
+            Event::HookEnd { .. } | Event::RetryEnd { .. } => self.has_left_inside(about),
             _ => false,
         };
         if allowed || self.open.iter().any(|open| open.id == *id) {
@@ -584,7 +599,7 @@ impl Operations {
             inside: None,
             window,
             owner,
-            retries: Vec::new(),
+            steps: Vec::new(),
             given: None,
             announced: Vec::new(),
             usage: None,
@@ -612,26 +627,6 @@ impl Operations {
     fn of(&mut self, about: &About) -> Option<&mut Open> {
         let id = about.operation.as_ref()?;
         self.open.iter_mut().rev().find(|open| open.id == *id)
-    }
-
-    /// A retry starts.
-    pub fn retry_starts(&mut self, about: &About, source: RetrySource, attempt: u32) -> Verdict {
-        let Some(open) = self.of(about) else { return broken(Rule::RetriesEnd, "a retry of no operation") };
-        let runs = open.retries.contains(&(source, attempt));
-        open.retries.push((source, attempt));
-        require(!runs, Rule::RetriesEnd, || format!("retry {attempt} of {source:?} starts again"))
-    }
-
-    /// A retry ends.
-    pub fn retry_ends(&mut self, about: &About, source: RetrySource, attempt: u32) -> Verdict {
-        let Some(open) = self.of(about) else { return broken(Rule::RetriesEnd, "a retry of no operation") };
-        match open.retries.iter().position(|it| *it == (source, attempt)) {
-            Some(at) => {
-                open.retries.remove(at);
-                Ok(())
-            }
-            None => broken(Rule::RetriesEnd, format!("retry {attempt} of {source:?} ends without its start")),
-        }
     }
 
     /// An end event is sent. Returns its operation.
@@ -662,7 +657,7 @@ impl Operations {
             Some(around) => around.inside = Some(outcome),
             None => drop(self.ended.insert(id.clone(), outcome)),
         }
-        require(open.retries.is_empty(), Rule::RetriesEnd, || format!("{id:?} ends before {:?}", open.retries))?;
+        require(open.steps.is_empty(), Rule::RetriesEnd, || format!("{id:?} ends before {:?}", open.steps))?;
         let ended = Ended { id, is_part: open.is_part };
         let written = open.given.as_ref().and_then(|entry| file.newest(entry));
         if what == What::Branch {
@@ -691,6 +686,10 @@ impl Operations {
         self.ahead.after_input()?;
         require(!self.has_lock || self.owed.is_empty() && self.left_behind.is_empty(), Rule::EveryStartEnds, || {
             format!("no end of {:?}, and {:?} are left in the lock", self.owed, self.left_behind)
+        })?;
+        let none = self.owed_inside.is_empty() && self.left_inside.is_empty();
+        require(!self.has_lock || none, Rule::EveryStartEnds, || {
+            format!("no end of {:?}, and {:?} are left in the lock", self.owed_inside, self.left_inside)
         })?;
         let ended = &self.ended;
         let runs = self.stops.iter().find(|(id, stop)| ended.contains_key(id) && !stop.requested());

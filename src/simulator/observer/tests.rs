@@ -2,6 +2,7 @@
 
 mod ahead;
 mod hooks;
+mod inside;
 mod play;
 mod promised;
 mod recovered;
@@ -16,9 +17,10 @@ use crate::{
         spending::Trigger,
     },
     ids::ModelRef,
+    log::Inside,
     models::learned::{Address, LearnedWindow, Server, WindowOrigin},
     protocol::{
-        events::{Event, RetrySource},
+        events::Event,
         notices::{NoticeCode, Warning},
         types::{Outcome, Usage},
     },
@@ -335,7 +337,7 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
         play.done()
     }),
     (Rule::InnerEndsFirst, "the outer operation of a crash ends first", |play| {
-        play.log.record(vec![unfinished("a"), unfinished("b")]);
+        play.log.register().expect("a lock").record(vec![unfinished("a"), unfinished("b")]);
         play.crash();
         play.opens()?;
         play.emit(Some("a"), end(Outcome::Failed, None))
@@ -357,15 +359,14 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
     }),
     (Rule::RetriesEnd, "an end during a retry", |play| {
         play.started("a")?;
+        play.records(vec![Inside::Retry { retry: "history".to_owned(), attempt: 1 }])?;
         play.emit(Some("a"), retry())?;
         play.publish(idle())?;
         play.emit(Some("a"), end(Outcome::Failed, None))
     }),
     (Rule::RetriesEnd, "the end of a retry that did not start", |play| {
         play.started("a")?;
-        let source = RetrySource::History;
-        let event = Event::RetryEnd { source, success: true, attempt: 1, error: None, error_message: None };
-        play.emit(Some("a"), event)
+        play.emit(Some("a"), retry_end(true))
     }),
     (Rule::StartIsRecorded, "a start that the lock does not list", |play| {
         let request = play.send("session/compact", json!({}));

@@ -40,8 +40,8 @@ impl world::World for World<'_> {
     type Broken = Violation;
 
     fn record(&mut self, operations: Vec<Unfinished>) {
-        if let Some(log) = self.life.as_mut().and_then(|life| life.log.as_mut()) {
-            log.record(operations);
+        if let Some(register) = self.life.as_ref().and_then(|life| life.register.as_ref()) {
+            register.record(operations);
         }
     }
 

@@ -6,7 +6,7 @@ use crate::{
     conversation::{entry::Entry, tokens},
     ids::OperationId,
     log::{
-        Access, Log,
+        Access, Log, Register,
         error::StoreError,
         history::{History, library::Indexing},
         memory::Ephemeral,
@@ -44,7 +44,9 @@ use std::{
 pub struct Life {
     core: Core,
     effects: Effects,
-    pub(super) log: Option<Box<dyn Log>>,
+    log: Option<Box<dyn Log>>,
+    /// The register of its lock.
+    pub(super) register: Option<Arc<dyn Register>>,
     /// Messages that bypass the mailbox.
     pub urgent: VecDeque<Urgent>,
     /// Results that have arrived.
@@ -156,6 +158,7 @@ impl World<'_> {
         self.life = Some(Life {
             effects: core.effects().clone(),
             core,
+            register: log.register(),
             log: Some(log),
             urgent: VecDeque::new(),
             messages: VecDeque::new(),

@@ -162,12 +162,12 @@ impl Core {
         self.settle();
     }
 
-    /// Whether compactions that were cancelled before their starts may start and end now. While the log is out a start
-    /// cannot be recorded; while answers wait for counts it can. A compaction whose write was too late is still open when the
+    /// Whether compactions that were cancelled before their starts may start and end now. A start follows the write before it,
+    /// but not the answers that wait for counts. A compaction whose write was too late is still open when the
     /// log is back, and is written first. So is the entry which says that a compaction waits no more for the end of the turn:
     /// after its end event no restart brings it back.
     pub(in crate::session::core) fn may_end_cancelled(&self) -> bool {
-        self.may_record()
+        self.has_log()
             && !self.cancelled.is_empty()
             && !self.must_write_delayed()
             && self.work.operation().is_none_or(|operation| !operation.is_open())
@@ -275,14 +275,15 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_compaction_is_recorded_in_the_lock_of_a_log_that_is_lost() {
+    fn the_end_of_a_compaction_is_recorded_while_the_log_is_out() {
         let mut held = Held::new();
         held.begin_draft(1);
         held.append(2);
         assert!(log_work(held.turn()).is_some());
-        assert_eq!(outcomes(&held.cancel(3)), [Outcome::Cancelled]);
-        let effects = held.lose_log();
+        let effects = held.cancel(3);
+        assert_eq!(outcomes(&effects), [Outcome::Cancelled]);
         assert!(effects.iter().any(|effect| matches!(effect, Effect::Record(open) if open.is_empty())));
+        held.lose_log();
         assert_eq!(held.core.over(), Over::Yes);
     }
 

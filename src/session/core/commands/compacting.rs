@@ -153,7 +153,8 @@ impl Core {
         }
     }
 
-    /// Takes a plan. Its operation begins when the log is here, because the lock records a start before it is sent.
+    /// Takes a plan. Its operation begins when the log is here, because its start follows the answer and the events of the
+    /// write before it.
     pub(in crate::session::core) fn planned(&mut self, id: &OperationId, result: Result<PlanMade, Failure>) {
         if self.upkeep.ahead.is(id) {
             return self.planned_ahead(result);
@@ -190,8 +191,14 @@ impl Core {
 
     /// Starts an operation. A start is recorded before it is sent.
     pub(in crate::session::core) fn start_operation(&mut self, opening: Opening<OperationKind, Ticket>) -> Operation {
-        self.record(self.operations.unfinished_with(&opening));
-        self.operations.start(opening)
+        let recorded = self.operations.unfinished_with(&opening);
+        self.record(recorded.clone());
+        let operation = self.operations.start(opening);
+        // Others may have given way to it.
+        if self.operations.unfinished() != recorded {
+            self.record_running();
+        }
+        operation
     }
 
     /// Makes the draft of a plan.
@@ -320,21 +327,46 @@ impl Core {
             (Step::Chunk { purpose, number }, Some(operation)) => {
                 ChunkSource::of(purpose).into_iter().for_each(|source| operation.moves_to(source, number));
             }
-            (Step::Request(purpose, update), Some(operation)) => send_update(operation, purpose, update),
+            (Step::Request(purpose, update), Some(_)) => self.request_reported(id, purpose, update),
+        }
+    }
+
+    /// Sends a report on a request to a model.
+    fn request_reported(&mut self, id: &OperationId, purpose: Purpose, update: Update) {
+        let Self { work, upkeep, effects, .. } = self;
+        let Some(operation) = work.drafting(id) else { return };
+        let record = |open| upkeep.after_turn.record(open, effects);
+        match (update, ChunkSource::of(purpose)) {
+            (Update::Begins, Some(source)) => operation.begins(source),
+            (Update::Delta(Delta::Text(text)), Some(source)) => operation.chunks(source, &text),
+            (Update::RetryStart { attempt, most, delay, failed }, _) => {
+                operation.retry_starts(purpose.into(), attempt, most, delay, &Failure::from(&failed), record);
+            }
+            (Update::RetryEnd { attempt, outcome }, _) => {
+                let failure = match outcome {
+                    RetryOutcome::Answered => None,
+                    RetryOutcome::Failed(failed) => Some(Failure::from(&failed)),
+                    RetryOutcome::Cancelled => Some(Failure::Cancelled),
+                };
+                operation.retry_ends(purpose.into(), attempt, failure.as_ref(), record);
+            }
+            (Update::Begins | Update::Delta(_) | Update::Complete | Update::Spent(_) | Update::AtStake(_), _) => {}
         }
     }
 
     /// Sends a step of a hook. The client is asked behind the start event.
     fn hook_reported(&mut self, id: &OperationId, step: &HookStep) {
-        let Some(operation) = self.work.drafting(id) else { return };
+        let Self { work, upkeep, effects, .. } = self;
+        let Some(operation) = work.drafting(id) else { return };
+        let record = |open| upkeep.after_turn.record(open, effects);
         match step {
             HookStep::HookBegins { hook, sent } => {
-                operation.hook_starts(*hook);
+                operation.hook_starts(*hook, record);
                 operation.progress(Stage::Hook, 0, 1);
-                self.effects.push(Effect::Open(sent.clone()));
+                effects.push(Effect::Open(sent.clone()));
             }
             HookStep::HookEnds { hook, outcome, why } => {
-                operation.hook_ends(*hook, *outcome, why.clone());
+                operation.hook_ends(*hook, *outcome, why.clone(), record);
                 operation.progress(Stage::Hook, 1, 1);
             }
         }
@@ -439,24 +471,4 @@ fn tell_part(operation: &mut Operation, draft: &Draft, part: SummaryPart) {
     operation.moves_to(source, 1);
     operation.begins(source);
     operation.chunks(source, text);
-}
-
-/// Sends a report on a request to a model.
-fn send_update(operation: &mut Operation, purpose: Purpose, update: Update) {
-    match (update, ChunkSource::of(purpose)) {
-        (Update::Begins, Some(source)) => operation.begins(source),
-        (Update::Delta(Delta::Text(text)), Some(source)) => operation.chunks(source, &text),
-        (Update::RetryStart { attempt, most, delay, failed }, _) => {
-            operation.retry_starts(purpose.into(), attempt, most, delay, &Failure::from(&failed));
-        }
-        (Update::RetryEnd { attempt, outcome }, _) => {
-            let failure = match outcome {
-                RetryOutcome::Answered => None,
-                RetryOutcome::Failed(failed) => Some(Failure::from(&failed)),
-                RetryOutcome::Cancelled => Some(Failure::Cancelled),
-            };
-            operation.retry_ends(purpose.into(), attempt, failure.as_ref());
-        }
-        (Update::Begins | Update::Delta(_) | Update::Complete | Update::Spent(_) | Update::AtStake(_), _) => {}
-    }
 }

@@ -79,7 +79,7 @@ impl Core {
                 return ticket.fail(&Failure::Overloaded { retry_after_ms: queue::TRY_AGAIN });
             }
             Way::Hold => {}
-            // A start is recorded in the lock, which is with the writer.
+            // A start follows the answer and the events of the write before it.
             Way::Maintain if !self.listens() => {
                 return self.queue.put_back(Command::call::<SessionContext>(params), ticket);
             }

@@ -101,7 +101,7 @@ impl Core {
     pub(in crate::session::core) fn sourced(&mut self, id: &OperationId, result: Result<Source, Failure>) {
         match self.work.take() {
             Work::Referring(request, None) if request.unstarted.id == *id => {
-                // A start is recorded in the lock, which is with the log.
+                // A start follows the answer and the events of the write before it.
                 if self.listens() {
                     self.begin_reference(request, result);
                 } else {

@@ -22,6 +22,7 @@ impl Operations {
         require(outcome == Outcome::Failed, Rule::EveryStartEnds, || {
             format!("{id:?} was lost and ends as {outcome:?}")
         })?;
+        self.inside_has_ended(&id)?;
         self.left_behind.pop();
         self.owed.remove(&(id.clone(), what));
         let is_part = self.was_left_behind(&id);

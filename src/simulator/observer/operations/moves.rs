@@ -169,7 +169,7 @@ impl Operations {
             inside: None,
             window: 0,
             owner,
-            retries: Vec::new(),
+            steps: Vec::new(),
             given: None,
             announced: Vec::new(),
             usage: None,

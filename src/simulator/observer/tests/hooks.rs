@@ -5,6 +5,7 @@ use crate::{
     ask::{client::Unanswered, rank::Rank},
     compaction::request::Cause,
     conversation::{entry::Entry, spending::Trigger},
+    log::Inside,
     protocol::{
         events::{Event, HookOutcome},
         types::{CompactionResult, HookEvent, OnFailure, Outcome, SummaryMethod},
@@ -68,11 +69,13 @@ fn draft(play: &mut Play, entries: &[Arc<Entry>]) -> Verdict {
 fn asks(play: &mut Play, hook: HookEvent, after_ms: u64, answer: Result<Value, Unanswered>) -> Verdict {
     let (operation, deadline_ms) = ("a".into(), Some(1_000));
     play.observer.hook_is_asked(Called { operation, hook, deadline_ms, after_ms: Some(after_ms), answer });
+    play.records(vec![Inside::Hook { hook: hook.name().to_owned() }])?;
     play.emit(Some("a"), Event::HookStart { hook })
 }
 
 fn ends(play: &mut Play, hook: HookEvent, outcome: HookOutcome) -> Verdict {
-    play.emit(Some("a"), Event::HookEnd { hook, outcome, duration_ms: 1, error_message: None })
+    play.emit(Some("a"), Event::HookEnd { hook, outcome, duration_ms: 1, error_message: None })?;
+    play.records(Vec::new())
 }
 
 /// A summary of a hook.

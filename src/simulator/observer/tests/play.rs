@@ -5,7 +5,7 @@ use crate::{
     compaction::request::{Cause, Initiator, PlanRequest},
     conversation::entry::{self, Entry, Header, HeaderKind, Stamps, raw},
     ids::{OperationId, SessionId},
-    log::{Log, Unfinished, sealed::Blocking},
+    log::{Inside, Log, Unfinished, sealed::Blocking},
     models::learned::Learned,
     protocol::{
         events::{Event, Reason, RetrySource, Strategy},
@@ -117,7 +117,13 @@ pub fn unfinished(operation: &str) -> Unfinished {
         kind: "compaction".to_owned(),
         reason: "manual".to_owned(),
         started_at: String::new(),
+        inside: Vec::new(),
     }
+}
+
+/// Operation `a` with these hooks and retries inside of it.
+pub fn with(inside: Vec<Inside>) -> Unfinished {
+    Unfinished { inside, ..unfinished("a") }
 }
 
 impl Play {
@@ -179,7 +185,7 @@ impl Play {
     pub fn effect(&mut self, effect: Effect) -> Verdict {
         self.observer.performed(&effect, &self.disk)?;
         match effect {
-            Effect::Record(operations) => self.log.record(operations),
+            Effect::Record(operations) => self.log.register().expect("a lock").record(operations),
             Effect::Log(work) => {
                 let done = work.run(&mut *self.log, &Blocking::is_allowed_here());
                 let facts = LogFacts::of(&*self.log);
@@ -242,6 +248,11 @@ impl Play {
         self.answer(request, &json!({"operationId": operation}))?;
         self.status(compacting(Some(operation)))?;
         self.emit(Some(operation), start())
+    }
+
+    /// The lock lists operation `a` with these hooks and retries inside of it.
+    pub fn records(&mut self, inside: Vec<Inside>) -> Verdict {
+        self.effect(Effect::Record(vec![with(inside)]))
     }
 
     /// The steps behind an end.
@@ -371,4 +382,8 @@ pub fn retry() -> Event {
         error: Failure::Cancelled.data(),
         error_message: String::new(),
     }
+}
+
+pub fn retry_end(success: bool) -> Event {
+    Event::RetryEnd { source: RetrySource::History, success, attempt: 1, error: None, error_message: None }
 }

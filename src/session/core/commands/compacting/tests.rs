@@ -1,12 +1,18 @@
 //! Compactions of a session: requests, plans, drafts and writes.
 
 use crate::{
+    ask::{
+        failed::Failed,
+        purpose::Purpose,
+        request::{RetryOutcome, Update},
+    },
     compaction::meter,
+    ids::ModelRef,
     protocol::{
         SessionContext,
         errors::{Failure, Nothing},
-        events::Reason,
-        types::Outcome,
+        events::{HookOutcome, Reason},
+        types::{HookEvent, Outcome},
     },
     session::{
         core::{
@@ -18,12 +24,18 @@ use crate::{
             },
         },
         effects::Effect,
-        jobs::{Job, PlanOrder},
+        gate::Gate,
+        jobs::{
+            Job, PlanOrder,
+            progress::{HookStep, Progress},
+        },
         log_work::LogWork,
     },
     settings::{Layers, layers::Source},
+    summary::model::writer::Step,
 };
 use serde_json::{Value, json};
+use std::time::Duration;
 
 #[test]
 fn the_cost_of_a_cancelled_draft_is_recorded() {
@@ -32,6 +44,39 @@ fn the_cost_of_a_cancelled_draft_is_recorded() {
     assert_eq!(outcomes(&held.cancel(2)), [Outcome::Cancelled]);
     held.feed(Input::Reported(order.id, cost()));
     assert_eq!(written(log_work(held.turn()).as_ref()), ["usage"]);
+}
+
+#[test]
+fn hooks_and_retries_are_in_the_lock_from_before_their_start_to_their_end_also_while_the_log_is_out() {
+    let mut held = Held::new();
+    let id = held.begin_draft(1).id;
+    held.append(2);
+    let work = log_work(held.turn()).expect("a write");
+    let model = ModelRef { provider: "p".to_owned(), id: "m".to_owned() };
+    let failed = Failed::unfit(model, "the server is busy");
+    let begins = HookStep::HookBegins { hook: HookEvent::SessionCompacting, sent: Gate::default() };
+    let ends = HookStep::HookEnds { hook: HookEvent::SessionCompacting, outcome: HookOutcome::Ok, why: None };
+    let of = |update| Progress::Summary(Step::Request(Purpose::Compaction, update));
+    let (most, delay) = (3, Duration::ZERO);
+    for (step, is_start, listed) in [
+        (Progress::Hook(begins), true, 1),
+        (Progress::Hook(ends), false, 0),
+        (of(Update::RetryStart { attempt: 1, most, delay, failed }), true, 1),
+        (of(Update::RetryEnd { attempt: 1, outcome: RetryOutcome::Answered }), false, 0),
+    ] {
+        let effects = held.feed(Input::Reported(id.clone(), step));
+        let record = effects.iter().position(|effect| match effect {
+            Effect::Record(open) => open.len() == 1 && open[0].inside.len() == listed,
+            _ => false,
+        });
+        let event = effects.iter().position(|effect| match effect {
+            Effect::Emit(_, event) => matches!(event.kind(), "hook_start" | "hook_end" | "retry_start" | "retry_end"),
+            _ => false,
+        });
+        let (record, event) = (record.expect("a record"), event.expect("an event"));
+        assert_eq!(record < event, is_start, "{listed}");
+    }
+    held.back(work);
 }
 
 #[test]

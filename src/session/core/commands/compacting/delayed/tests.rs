@@ -498,7 +498,7 @@ fn a_turn_that_was_over_at_the_opening_starts_nothing() {
 fn record(held: &mut Held, effects: Vec<Effect>) {
     for effect in effects {
         if let Effect::Record(operations) = effect {
-            held.log.record(operations);
+            held.log.register().expect("a lock").record(operations);
         }
     }
 }
