@@ -1,6 +1,8 @@
 //! An open operation, as the code holds it that runs it. It is made by sending the start, and it sends the end when it is
 //! finished or dropped, so a start has an end on every path, a panic included.
 
+pub mod listed;
+
 use super::{
     effects::{Effect, Effects, Ticket},
     fault::{Fault, planted},

@@ -16,6 +16,7 @@ use super::{
     jobs::{self, DraftOrder, Job},
     log_work::{LogDone, LogFacts, LogWork},
     open::{Form, Opened},
+    operation::listed::Listed,
     recording::{End, Given, LARGEST_ANSWER, Request, live::Recording},
     shared::Shared,
     source::{self, SourceOrder},
@@ -25,7 +26,7 @@ use crate::{
     clock,
     conversation::{entry::Entry, tokens},
     ids::{OperationId, SessionId},
-    log::{Log, Register, Unfinished, memory::Ephemeral, sealed::Blocking},
+    log::{Log, Unfinished, memory::Ephemeral, sealed::Blocking},
     models::learned::Change,
     protocol::{
         errors::Failure,
@@ -107,8 +108,8 @@ struct Shell {
     cwd: String,
     /// `None` while work on the log runs.
     log: Option<Box<dyn Log>>,
-    /// The register of its lock.
-    register: Option<Arc<dyn Register>>,
+    /// The list in its lock.
+    listed: Option<Listed>,
     effects: Effects,
     requests: HashMap<TicketNumber, Waiting>,
     next_ticket: TicketNumber,
@@ -140,7 +141,7 @@ pub async fn run(mut opened: Opened, form: Form, inbox: Inbox, outbox: Arc<Outbo
     let mut shell = Shell {
         session,
         cwd,
-        register: log.register(),
+        listed: log.register().map(|register| Listed::new(register, &opened.left_behind)),
         log: Some(log),
         effects: Effects::default(),
         requests: HashMap::new(),
@@ -217,6 +218,9 @@ pub async fn run(mut opened: Opened, form: Form, inbox: Inbox, outbox: Arc<Outbo
     }
     let tickets = core.end();
     shell.perform();
+    if let Some(listed) = &shell.listed {
+        listed.settle();
+    }
     // Closes the file.
     shell.log = None;
     for ticket in tickets {
@@ -472,8 +476,8 @@ impl World for Shell {
     type Broken = Infallible;
 
     fn record(&mut self, operations: Vec<Unfinished>) {
-        if let Some(register) = &self.register {
-            register.record(operations);
+        if let Some(listed) = &self.listed {
+            listed.record(operations, &self.outbox);
         }
     }
 

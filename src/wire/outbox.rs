@@ -142,6 +142,8 @@ enum FrameKind {
         dropped: u64,
     },
     Notification,
+    /// No frame: called when those before it are written.
+    Written(Box<dyn FnOnce() + Send>),
 }
 
 /// The subjects of an event.
@@ -355,6 +357,11 @@ impl Outbox {
         }
     }
 
+    /// Calls `then` when all frames before are written. Never, where the client is gone or the queue is closed.
+    pub fn when_written(&self, then: impl FnOnce() + Send + 'static) {
+        self.push(&mut self.lock(), String::new(), FrameKind::Written(Box::new(then)));
+    }
+
     /// Closes the queue. Frames that wait are still written.
     pub fn close(&self) {
         self.lock().closed = true;
@@ -397,8 +404,10 @@ impl Outbox {
             let framing = *framing.get().unwrap_or(&Framing::Ndjson);
             let mut answered = 0;
             let mut written = Ok(());
+            let mut calls = Vec::new();
             for frame in frames {
                 match &frame.json {
+                    Json::Text(_) if matches!(frame.kind, FrameKind::Written(_)) => {}
                     Json::Text(json) => put_frame(framing, json, &mut bytes),
                     Json::Pieces(pieces) => {
                         written = written.and_then(|()| {
@@ -410,8 +419,10 @@ impl Outbox {
                         bytes.clear();
                     }
                 }
-                if let FrameKind::Answer { requests } = frame.kind {
-                    answered += requests;
+                match frame.kind {
+                    FrameKind::Answer { requests } => answered += requests,
+                    FrameKind::Written(call) => calls.push(call),
+                    FrameKind::Event { .. } | FrameKind::Resync { .. } | FrameKind::Notification => {}
                 }
             }
             let written = written.and_then(|()| out.write_all(&bytes)).and_then(|()| out.flush());
@@ -431,6 +442,7 @@ impl Outbox {
                 self.answered.notify_all();
                 return;
             }
+            calls.into_iter().for_each(|call| call());
             // A burst must not keep its memory.
             bytes.shrink_to(1 << 20);
         }

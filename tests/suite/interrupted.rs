@@ -3,10 +3,14 @@
 use crate::{
     provider::{Asked, Format, Provider, Step},
     summarizing::{good_model, settings},
-    support::{Daemon, Home, turns},
+    support::{Daemon, Home, LONG, assistant, text_of, turns, user},
 };
 use serde_json::{Value, json};
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::PathBuf,
+    sync::{Mutex, mpsc},
+};
 
 /// A daemon of a client that answers these hooks, with a session of some turns.
 fn at(home: Home, hooks: &[&str]) -> (Daemon, String) {
@@ -157,6 +161,41 @@ fn a_hook_of_a_navigation_ends_also_where_the_navigation_has_no_events() {
         let ends: Vec<_> = [("hook_end", json!("error"))].into_iter().chain(last).collect();
         assert_eq!(ends_of_next(daemon, &session), expected(&id, &ends), "{summarize}");
     }
+}
+
+#[test]
+fn an_end_that_the_client_has_not_read_is_sent_by_the_next_owner() {
+    let provider = Provider::start(Format::OpenAiChat);
+    let (release, held) = mpsc::channel::<()>();
+    let held = Mutex::new(held);
+    provider.otherwise(move |_: &Asked| {
+        let _: Result<(), _> = held.lock().expect("no panic").recv();
+        Step::answer("## Goal\nFinish the parser.\n\n## Next Steps\n1. Run the tests of the parser and of the lexer.")
+    });
+    let home = Home::new();
+    home.settings(&settings(&provider, Format::OpenAiChat, json!({})));
+    let (mut daemon, session) = at(home, &[]);
+    daemon.append(&session, &[user(&text_of(20_000, "parser")), assistant("Read.")]);
+    let path = path_of(&mut daemon, &session);
+    let id = daemon.ok("session/handoff", json!({"sessionId": session}))["operationId"].clone();
+    daemon.until("handoff_start");
+    provider.wait_for(1);
+    // The pipe is full: nothing behind these answers is read.
+    daemon.pause();
+    for _ in 0..4 {
+        daemon.begin("session/context", json!({"sessionId": session}));
+    }
+    drop(release);
+    // The append waits for the end of the handoff.
+    daemon.begin("session/append", json!({"sessionId": session, "messages": [user("behind the handoff")]}));
+    while !fs::read_to_string(&path).expect("a file").contains("behind the handoff") {}
+    daemon.kill();
+    daemon.resume();
+    while let Some(frame) = daemon.frame_within(LONG) {
+        daemon.events.push(frame);
+    }
+    assert_eq!(daemon.count("handoff_end"), 0, "it died with the process");
+    assert_eq!(ends_of_next(daemon, &session), expected(&id, &[("handoff_end", json!("failed"))]));
 }
 
 #[test]

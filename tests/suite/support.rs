@@ -17,7 +17,7 @@ use std::{
 use tempfile::TempDir;
 
 /// Longer than anything takes, even on a busy machine: it only bounds how long a failure hangs.
-const LONG: Duration = Duration::from_secs(60);
+pub const LONG: Duration = Duration::from_secs(60);
 
 /// The variable with a folder where every daemon leaves its recording, and its frames beside it. With this folder in
 /// `ABRIDGED_REPLAY` the test `recordings_of_random_histories_replay` compares them.
