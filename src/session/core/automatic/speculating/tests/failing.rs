@@ -127,6 +127,54 @@ fn a_success_lets_the_next_one_begin_with_the_settings_that_failed() {
 }
 
 #[test]
+fn a_written_compaction_ends_the_rest_also_over_a_reopening() {
+    for reopens in [false, true] {
+        let mut held = near();
+        let order = ask(&mut held);
+        let begun = held.core.upkeep.ahead.making.as_ref().expect("one is made").begun;
+        refuse(&mut held, order);
+        record(&mut held);
+        let order = held.begin_draft(2);
+        held.feed(Input::Drafted(order.id.clone(), Ok(draft(order))));
+        let work = log_work(held.turn()).expect("a write");
+        held.back(work);
+        let mut held = if reopens { reopened(held) } else { held };
+        let mut number = 3;
+        while planning(append(&mut held, number, long(250))).is_none() {
+            number += 1;
+        }
+        let (size, until) = (tokens(&held), begun.until(THRESHOLD));
+        assert!(size < until, "{size} of {until}, {reopens}");
+    }
+}
+
+#[test]
+fn a_request_of_a_summary_that_a_compaction_has_taken_over_has_a_use() {
+    for (report, costs) in [(lied as fn(&OperationId, u64) -> Input, 1), (at_stake, 0)] {
+        let mut held = near();
+        let order = ask(&mut held);
+        // Over its threshold the context goes on for a while without the summary.
+        let mut number = 2;
+        while started(&append(&mut held, number, long(3_500))).is_empty() {
+            number += 1;
+        }
+        assert!(held.core.work.drafting(&order.id).is_some(), "a compaction begins with it");
+        held.feed(report(&order.id, 5_000));
+        assert_eq!(held.core.tokens_ahead(), fruitless::most(WINDOW));
+        assert_eq!(held.core.costs.len(), costs, "no failure of a summary ahead is recorded");
+    }
+}
+
+#[test]
+fn a_context_that_is_larger_than_the_bound_is_no_reason_without_tokens() {
+    let mut held = near();
+    set_in(&mut held, 2_000, json!({}));
+    assert!(tokens(&held) > fruitless::most(2_000));
+    let said = why(&mut held, 1);
+    assert!(!said.contains("No summary is made ahead"), "{said}");
+}
+
+#[test]
 fn another_model_lets_the_next_one_begin_also_over_a_reopening() {
     for reopens in [false, true] {
         let mut held = near();
