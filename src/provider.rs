@@ -3,7 +3,7 @@
 
 pub mod address;
 pub mod anthropic;
-mod body;
+pub mod body;
 pub mod codec;
 pub mod dialect;
 mod format;
@@ -23,6 +23,7 @@ mod steps;
 pub mod summarizer;
 pub mod trouble;
 pub mod turns;
+pub mod withheld;
 
 use crate::{conversation::message::Usage, secret::Secret};
 pub use dialect::{Dialect, Model};

@@ -5,7 +5,7 @@ use crate::conversation::message::Usage;
 use std::time::Duration;
 
 /// A body on its way in.
-pub(super) struct Body {
+pub struct Body {
     decoder: codec::Decoder,
     events: sse::Parser,
     limit: Limit,
@@ -16,7 +16,7 @@ pub(super) struct Body {
 
 /// The worth of some bytes of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Worth {
+pub enum Worth {
     /// More of the answer came.
     Progress,
     /// Only blanks, comments, pings and events without text came: a server that is alive, and an answer that does not
@@ -34,7 +34,8 @@ enum Form {
 
 impl Body {
     /// The body of an answer to `request` with this `content-type`, in lower case.
-    pub(super) fn new(api: Api, request: &Request, content_type: &str) -> Self {
+    #[must_use]
+    pub fn new(api: Api, request: &Request, content_type: &str) -> Self {
         Self {
             decoder: codec::Decoder::new(api),
             events: sse::Parser::default(),
@@ -48,7 +49,7 @@ impl Body {
     ///
     /// # Errors
     /// When they are an error, no part of an answer, or too many.
-    pub(super) fn take(&mut self, bytes: &[u8], told: &mut (dyn FnMut(&Delta) + Send)) -> Result<Worth, Trouble> {
+    pub fn take(&mut self, bytes: &[u8], told: &mut (dyn FnMut(&Delta) + Send)) -> Result<Worth, Trouble> {
         self.limit.bytes(bytes.len())?;
         if self.form == Form::Events {
             return self.take_events(bytes, told);
@@ -86,12 +87,14 @@ impl Body {
     }
 
     /// The tokens that were reported so far.
-    pub(super) fn usage(&self) -> Usage {
+    #[must_use]
+    pub fn usage(&self) -> Usage {
         self.decoder.usage()
     }
 
     /// Whether the last event came.
-    pub(super) fn over(&self) -> bool {
+    #[must_use]
+    pub fn over(&self) -> bool {
         self.decoder.over()
     }
 
@@ -99,7 +102,7 @@ impl Body {
     ///
     /// # Errors
     /// When its end did not come, or it is no answer.
-    pub(super) fn finish(mut self, page: impl FnOnce(&str) -> Option<Trouble>) -> Result<Answer, Trouble> {
+    pub fn finish(mut self, page: impl FnOnce(&str) -> Option<Trouble>) -> Result<Answer, Trouble> {
         if self.form != Form::Events {
             let text = String::from_utf8_lossy(&self.whole);
             if let Some(trouble) = page(&text) {

@@ -8,6 +8,7 @@ use super::{
     codec,
     format::WireFormat,
     keys,
+    withheld::{without_secrets, without_secrets_as_it_stands},
 };
 use crate::{secret::Secret, text};
 use reqwest::{
@@ -216,53 +217,6 @@ fn secret_value(text: &str) -> Result<HeaderValue, reqwest::header::InvalidHeade
     let mut value = HeaderValue::from_str(text)?;
     value.set_sensitive(true);
     Ok(value)
-}
-
-/// A text without the key and whatever else an endpoint keeps to itself: headers, and what stands in its address beside
-/// host and path.
-fn without_secrets(text: String, endpoint: &Endpoint, key: Option<&Secret>) -> String {
-    // What was escaped on its way is the same secret.
-    let text = if text.contains('\\') { unescaped(&text) } else { text };
-    without_secrets_as_it_stands(text, endpoint, key)
-}
-
-fn without_secrets_as_it_stands(text: String, endpoint: &Endpoint, key: Option<&Secret>) -> String {
-    /// Shorter texts are no secrets, and parts of common words.
-    const SHORTEST: usize = 8;
-    let (base, query) = endpoint.base_url.split_once('?').unwrap_or((&endpoint.base_url, ""));
-    let user = base.split_once("://").and_then(|(_, rest)| rest.rsplit_once('@')).map_or("", |(user, _)| user);
-    let address = query.split('&').chain(user.split(':')).map(|it| it.split_once('=').map_or(it, |(_, value)| value));
-    let headers = endpoint.headers.iter().map(|(_, value)| value.reveal());
-    // `Bearer …`: what is behind the word is the secret, wherever it is quoted.
-    let sent = key.map(Secret::reveal).into_iter().chain(headers.flat_map(str::split_whitespace)).chain(address);
-    let mut secrets: Vec<&str> = sent.filter(|secret| secret.len() >= SHORTEST).collect();
-    // The longest first: one may stand in another.
-    secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
-    secrets.into_iter().fold(text, |text, secret| text.replace(secret, "[REDACTED:key]"))
-}
-
-/// A text without JSON's escapes, however often it was escaped.
-fn unescaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find('\\') {
-        out.push_str(&rest[..at]);
-        rest = rest[at..].trim_start_matches('\\');
-        let code = rest.strip_prefix('u').and_then(|rest| rest.get(..4));
-        match code.and_then(|code| char::from_u32(u32::from_str_radix(code, 16).ok()?)) {
-            Some(char) => {
-                out.push(char);
-                rest = &rest[5..];
-            }
-            None if rest.starts_with(['n', 'r', 't']) => {
-                out.push(' ');
-                rest = &rest[1..];
-            }
-            None => {}
-        }
-    }
-    out.push_str(rest);
-    out
 }
 
 /// An answer piece by piece, without what an endpoint keeps to itself: told line by line, so that no piece of it is half
@@ -493,21 +447,6 @@ mod tests {
             assert_eq!(trouble.kind, TroubleKind::NotFound);
             assert!(trouble.to_string().contains("baseUrl"), "{trouble}");
         }
-    }
-
-    #[test]
-    fn what_was_sent_in_secret_is_not_told() {
-        let endpoint = Endpoint {
-            api: Api::Anthropic,
-            base_url: "https://somebody:pass-word@h/v1?token=in-the-address&v=1".to_owned(),
-            key: super::super::KeySource::None,
-            headers: vec![("x-proxy".to_owned(), Secret::from("Bearer for-the-proxy".to_owned()))],
-        };
-        let text = "wrong: key-of-theirs, for-the-proxy, in-the-address, pass-word, h, v1".to_owned();
-        let key = Secret::from("key-of-theirs".to_owned());
-        let told = without_secrets(text, &endpoint, Some(&key));
-        let gone = "[REDACTED:key]";
-        assert_eq!(told, format!("wrong: {gone}, {gone}, {gone}, {gone}, h, v1"));
     }
 
     /// A server that answers one request with an error whose body has up to 256 MiB. The thread returns how many bytes it
