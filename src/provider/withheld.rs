@@ -7,26 +7,38 @@ use crate::secret::Secret;
 /// host and path.
 #[must_use]
 pub fn without_secrets(text: String, endpoint: &Endpoint, key: Option<&Secret>) -> String {
+    // A backslash right before a secret, or in it, is no escape where the text quotes the secret as it is.
+    let text = without_secrets_as_it_stands(text, endpoint, key);
+    if !text.contains('\\') {
+        return text;
+    }
     // What was escaped on its way is the same secret.
-    let text = if text.contains('\\') { unescaped(&text) } else { text };
-    without_secrets_as_it_stands(text, endpoint, key)
+    replaced(unescaped(&text), secrets(endpoint, key).into_iter().map(unescaped))
 }
 
 /// The same for a text that stands as it was sent.
 #[must_use]
 pub fn without_secrets_as_it_stands(text: String, endpoint: &Endpoint, key: Option<&Secret>) -> String {
-    /// Shorter texts are no secrets, and parts of common words.
-    const SHORTEST: usize = 8;
+    replaced(text, secrets(endpoint, key).into_iter().map(str::to_owned))
+}
+
+/// The key, the values of headers, and what stands in the address beside host and path.
+fn secrets<'a>(endpoint: &'a Endpoint, key: Option<&'a Secret>) -> Vec<&'a str> {
     let (base, query) = endpoint.base_url.split_once('?').unwrap_or((&endpoint.base_url, ""));
     let user = base.split_once("://").and_then(|(_, rest)| rest.rsplit_once('@')).map_or("", |(user, _)| user);
     let address = query.split('&').chain(user.split(':')).map(|it| it.split_once('=').map_or(it, |(_, value)| value));
     let headers = endpoint.headers.iter().map(|(_, value)| value.reveal());
     // `Bearer …`: what is behind the word is the secret, wherever it is quoted.
-    let sent = key.map(Secret::reveal).into_iter().chain(headers.flat_map(str::split_whitespace)).chain(address);
-    let mut secrets: Vec<&str> = sent.filter(|secret| secret.len() >= SHORTEST).collect();
+    key.map(Secret::reveal).into_iter().chain(headers.flat_map(str::split_whitespace)).chain(address).collect()
+}
+
+fn replaced(text: String, secrets: impl Iterator<Item = String>) -> String {
+    /// Shorter texts are no secrets, and parts of common words.
+    const SHORTEST: usize = 8;
+    let mut secrets: Vec<String> = secrets.filter(|secret| secret.len() >= SHORTEST).collect();
     // The longest first: one may stand in another.
     secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
-    secrets.into_iter().fold(text, |text, secret| text.replace(secret, "[REDACTED:key]"))
+    secrets.into_iter().fold(text, |text, secret| text.replace(&secret, "[REDACTED:key]"))
 }
 
 /// A text without JSON's escapes, however often it was escaped.
@@ -71,5 +83,20 @@ mod tests {
         let told = without_secrets(text, &endpoint, Some(&key));
         let gone = "[REDACTED:key]";
         assert_eq!(told, format!("wrong: {gone}, {gone}, {gone}, {gone}, h, v1"));
+    }
+    #[test]
+    fn a_backslash_beside_a_key_or_in_it_hides_nothing_of_it() {
+        let base_url = "https://h/v1".to_owned();
+        let endpoint = Endpoint { api: Api::OpenaiChat, base_url, key: KeySource::None, headers: Vec::new() };
+        for (key, said) in [
+            ("nvapi-0123456789", r"wrong: \nvapi-0123456789"),
+            (r"back\slash-012345", r"wrong: back\slash-012345"),
+            (r"back\slash-012345", r#"wrong: \"back\\slash-012345\""#),
+            ("\"quoted\"-0123456", r#"{"key": "\"quoted\"-0123456"}"#),
+        ] {
+            let told = without_secrets(said.to_owned(), &endpoint, Some(&Secret::from(key.to_owned())));
+            assert!(told.contains("[REDACTED:key]"), "{told}");
+            assert!(!told.contains("0123456") && !told.contains("012345"), "{told}");
+        }
     }
 }
