@@ -35,12 +35,21 @@ impl Serialize for Secret {
 impl<'de> Deserialize<'de> for Secret {
     fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
         // Settings that are read, changed and written back would otherwise put the mask in the place of the value.
-        match String::deserialize(reader)? {
+        match String::deserialize(reader).map_err(without_value)? {
             text if text == MASK => {
                 Err(serde::de::Error::custom("*** stands for a value that is not told; expected the value itself"))
             }
             text => Ok(Self(text)),
         }
+    }
+}
+
+/// An error about a value at the place of a secret, without the value: serde repeats a value of another type.
+pub fn without_value<E: serde::de::Error>(error: E) -> E {
+    let text = error.to_string();
+    match text.rsplit_once("expected ") {
+        Some((found, expected)) if found.starts_with("invalid ") => E::custom(format!("expected {expected}")),
+        _ => error,
     }
 }
 
@@ -61,5 +70,7 @@ mod tests {
         assert_eq!(serde_json::to_string(&secret).expect("JSON"), "\"***\"");
         assert_eq!(format!("{secret:?}"), "***");
         assert!(serde_json::from_str::<Secret>("\"***\"").is_err(), "a mask is no value");
+        let error = serde_json::from_value::<Secret>(serde_json::json!(12_345_678)).expect_err("no text");
+        assert_eq!(error.to_string(), "expected a string");
     }
 }

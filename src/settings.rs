@@ -26,7 +26,7 @@ use crate::{
     ids::ModelRef,
     provider::{Api, http::is_address},
     redact::Secrets,
-    secret::MASK,
+    secret::{MASK, without_value},
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -551,7 +551,7 @@ fn within(minimum: i64, maximum: i64) -> Value {
 }
 
 fn command<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<Vec<String>>, D::Error> {
-    match Option::<Vec<String>>::deserialize(reader)? {
+    match Option::<Vec<String>>::deserialize(reader).map_err(without_value)? {
         Some(words) if words.first().is_none_or(String::is_empty) => {
             Err(serde::de::Error::custom("no program; expected its name, then its arguments"))
         }
@@ -572,7 +572,7 @@ fn address<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<String>, D::Er
 }
 
 fn headers<'de, D: Deserializer<'de>>(reader: D) -> Result<BTreeMap<String, Secret>, D::Error> {
-    let headers = BTreeMap::<String, Secret>::deserialize(reader)?;
+    let headers = BTreeMap::<String, Secret>::deserialize(reader).map_err(without_value)?;
     let in_name = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     for (name, value) in &headers {
         if name.is_empty() || !name.bytes().all(in_name) {

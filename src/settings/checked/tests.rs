@@ -29,8 +29,12 @@ fn a_wrong_value_names_its_key_its_line_and_what_was_expected() {
         ),
         (
             r#""apiKeyCommand": "pass show key""#,
-            "line 2: models[0].apiKeyCommand: invalid type: string \"pass show key\", expected a sequence",
+            // A key may stand in it, as in each value at the place of a secret.
+            "line 2: models[0].apiKeyCommand: expected a sequence",
         ),
+        (r#""apiKeyCommand": ["pass", 12345678]"#, "line 2: models[0].apiKeyCommand[1]: expected a string"),
+        (r#""headers": "hush""#, "line 2: models[0].headers: expected a map"),
+        (r#""headers": {"X-Key": 12345678}"#, "line 2: models[0].headers.X-Key: expected a string"),
         (
             r#""apiKeyCommand": []"#,
             "line 2: models[0].apiKeyCommand: no program; expected its name, then its arguments",
