@@ -74,6 +74,10 @@ impl Body {
         let too_large = |_| Trouble::new(TroubleKind::Garbled, "an event of its stream has no end");
         let mut worth = Worth::KeepAlive;
         for event in self.events.push(bytes).map_err(too_large)? {
+            // Nothing is read behind the last event, whether it came with the same bytes or not.
+            if self.over() {
+                break;
+            }
             for delta in self.decoder.event(&event)? {
                 self.limit.delta(&delta)?;
                 let (Delta::Text(text) | Delta::Thinking(text) | Delta::Call(text)) = &delta;
@@ -290,5 +294,21 @@ mod tests {
         let answer = r#"{"choices":[{"index":0,"message":{"role":"assistant","content":"x"},"finish_reason":"stop"}]}"#;
         body.take(answer.as_bytes(), &mut |_| {}).expect("an answer");
         assert_eq!(body.finish(|_| None).expect("an answer").text(), "x");
+    }
+
+    #[test]
+    fn nothing_counts_behind_the_last_event_however_the_bytes_arrive() {
+        let stop = "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n";
+        let late = "data: {\"error\":{\"message\":\"late\"}}\n\n";
+        let stream = [event("x"), stop.to_owned(), "data: [DONE]\n\n".to_owned(), late.to_owned()];
+        for pieces in [vec![stream.concat()], stream.to_vec()] {
+            let mut body = chat("text/event-stream");
+            for piece in pieces {
+                if !body.over() {
+                    body.take(piece.as_bytes(), &mut |_| {}).expect("a part of an answer");
+                }
+            }
+            assert_eq!(body.finish(|_| None).expect("an answer").text(), "x");
+        }
     }
 }
