@@ -5,7 +5,10 @@ use super::{Part, ToolOutcome, Turn};
 use crate::conversation::calls::{INTERRUPTED, Waiting};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
-use std::{borrow::Cow, collections::HashSet};
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet},
+};
 
 /// One step of it.
 #[derive(Debug, PartialEq)]
@@ -108,9 +111,11 @@ pub(super) fn steps(turns: &[Turn], ids: Ids) -> Vec<Step<'_>> {
 }
 
 /// The steps of `turns` behind earlier ones: an answer may come first, and there may be none.
-pub(super) fn continued(turns: &[Turn], ids: Ids) -> Vec<Step<'_>> {
-    let mut steps: Vec<Step<'_>> = Vec::new();
-    let mut used = HashSet::new();
+pub(super) fn continued<'a>(turns: &'a [Turn], ids: Ids) -> Vec<Step<'a>> {
+    let mut steps: Vec<Step<'a>> = Vec::new();
+    let mut names = Names::of(ids);
+    // The calls by the places of their answer and in it.
+    let mut open: Vec<(usize, usize)> = Vec::new();
     let mut waiting: Waiting<&str> = Waiting::default();
     for turn in turns {
         match turn {
@@ -120,22 +125,39 @@ pub(super) fn continued(turns: &[Turn], ids: Ids) -> Vec<Step<'_>> {
                 (content, _) => steps.push(Step::User(content)),
             },
             Turn::Assistant(parts) => {
-                let mut said = said(parts, ids, &mut used);
+                let mut said = said(parts, &mut names);
                 if !said.iter().any(Said::is_something) {
                     continue;
                 }
                 // What was thought last led to nothing, least of all to what another answer says.
                 while said.pop_if(|last| matches!(last, Said::Thinking { .. })).is_some() {}
-                let ids: Vec<&str> = calls(&said).filter_map(|call| call.open).collect();
-                match steps.last_mut() {
-                    Some(Step::Answer { said: before, .. }) if calls(before).next().is_none() => before.extend(said),
-                    _ => steps.push(Step::Answer { said, results: Vec::new() }),
+                let ids = |(at, it): (usize, &Said<'a>)| match it {
+                    Said::Call(call) => Some((at, call.open?)),
+                    _ => None,
+                };
+                let ids: Vec<(usize, &str)> = said.iter().enumerate().filter_map(ids).collect();
+                let first = match steps.last_mut() {
+                    Some(Step::Answer { said: before, .. }) if calls(before).next().is_none() => {
+                        let first = before.len();
+                        before.extend(said);
+                        first
+                    }
+                    _ => {
+                        steps.push(Step::Answer { said, results: Vec::new() });
+                        0
+                    }
+                };
+                // Of several calls with one id the first one is answered first.
+                for (at, id) in ids.into_iter().rev() {
+                    waiting.call(id, open.len());
+                    open.push((steps.len() - 1, first + at));
                 }
-                ids.into_iter().for_each(|id| waiting.call(id, steps.len() - 1));
             }
             Turn::Result(outcome) => {
-                let answer = waiting.result(outcome.call.as_str()).and_then(|place| steps.get_mut(place));
-                answer.into_iter().for_each(|answer| returned(answer, outcome));
+                if let Some(call) = waiting.result(outcome.call.as_str()) {
+                    let (answer, at) = open[call];
+                    returned(&mut steps[answer], at, outcome);
+                }
             }
         }
     }
@@ -205,8 +227,8 @@ fn image<'a>(mime: &str, data: &'a str) -> Content<'a> {
     Content::Image { mime: known, data }
 }
 
-fn said<'a>(parts: &'a [Part], ids: Ids, used: &mut HashSet<String>) -> Vec<Said<'a>> {
-    let said = |part: &'a Part| match part {
+fn said<'a>(parts: &'a [Part], names: &mut Names) -> Vec<Said<'a>> {
+    let mut said = |part: &'a Part| match part {
         Part::Text { text, signature } => {
             let said = Said::Text { text, signature: signature.as_deref() };
             (said.is_something() || signature.is_some()).then_some(said)
@@ -215,7 +237,7 @@ fn said<'a>(parts: &'a [Part], ids: Ids, used: &mut HashSet<String>) -> Vec<Said
             Some(Said::Thinking { text, signature: signature.as_deref(), redacted: *redacted })
         }
         Part::Call { id, name, arguments, signature } => Some(Said::Call(Call {
-            id: ids.name(id, used),
+            id: names.of_call(id),
             name: tool_name(name),
             arguments: object(arguments),
             signature: signature.as_deref(),
@@ -225,7 +247,7 @@ fn said<'a>(parts: &'a [Part], ids: Ids, used: &mut HashSet<String>) -> Vec<Said
         // No model answers with images that any provider would take back.
         Part::Image { .. } => None,
     };
-    parts.iter().filter_map(said).collect()
+    parts.iter().filter_map(&mut said).collect()
 }
 
 fn object(arguments: &str) -> &str {
@@ -235,40 +257,57 @@ fn object(arguments: &str) -> &str {
     }
 }
 
-/// Adds a result to the answer with its call.
-fn returned<'a>(answer: &mut Step<'a>, outcome: &'a ToolOutcome) {
+/// Adds a result to the answer with its call, which stands at this place in it.
+fn returned<'a>(answer: &mut Step<'a>, at: usize, outcome: &'a ToolOutcome) {
     let Step::Answer { said, results } = answer else { return };
-    let open = said.iter_mut().find_map(|it| match it {
-        Said::Call(call) if call.open == Some(outcome.call.as_str()) => Some(call),
-        _ => None,
-    });
-    if let Some(call) = open {
+    if let Some(Said::Call(call)) = said.get_mut(at) {
         call.open = None;
         let content = content(&outcome.parts);
         results.push(Returned { id: call.id.clone(), content, is_error: outcome.is_error });
     }
 }
 
-impl Ids {
-    /// A name for a call that is allowed and not `used` yet, as much like `id` as can be, and the same for the same
+/// The names of the calls of a request.
+struct Names {
+    ids: Ids,
+    used: HashSet<String>,
+    /// The number of the last name for ids whose first names are the same.
+    last: HashMap<String, usize>,
+}
+
+/// Names that are tried for a call before one is made that no other call has. Only ids that were chosen for it get there.
+const MOST_TRIES: usize = 64;
+
+impl Names {
+    fn of(ids: Ids) -> Self {
+        Self { ids, used: HashSet::new(), last: HashMap::new() }
+    }
+
+    /// A name for a call that is allowed and not used yet, as much like `id` as can be, and the same for the same
     /// conversation. Some models number their calls from zero in each answer, so ids repeat.
-    fn name(self, id: &str, used: &mut HashSet<String>) -> String {
+    fn of_call(&mut self, id: &str) -> String {
         // Behind a bar stands the id of OpenAI's item, which is nobody else's business.
         let id = id.split('|').next().unwrap_or_default();
-        let mut nth = 1;
+        let first = self.ids.candidate(id, 1);
+        // The names before it are used.
+        let mut nth = self.last.get(&first).map_or(1, |last| last + 1);
+        let most = nth + MOST_TRIES;
         loop {
-            let name = self.candidate(id, nth);
-            if used.insert(name.clone()) {
+            let name = if nth < most { self.ids.candidate(id, nth) } else { self.ids.hashed(id, nth) };
+            if self.used.insert(name.clone()) {
+                self.last.insert(first, nth);
                 return name;
             }
             nth += 1;
         }
     }
+}
 
+impl Ids {
     fn candidate(self, id: &str, nth: usize) -> String {
         match self {
             Self::Nine if nth == 1 && id.len() == 9 && id.chars().all(|it| it.is_ascii_alphanumeric()) => id.to_owned(),
-            Self::Nine => format!("{:x}", Sha256::digest(format!("{id} {nth}")))[..9].to_owned(),
+            Self::Nine => self.hashed(id, nth),
             Self::UpTo(most) => {
                 let allowed = |it: char| if it.is_ascii_alphanumeric() || it == '-' { it } else { '_' };
                 let suffix = if nth == 1 { String::new() } else { format!("_{nth}") };
@@ -276,6 +315,15 @@ impl Ids {
                 if name.is_empty() { format!("call{suffix}") } else { name + &suffix }
             }
         }
+    }
+
+    fn hashed(self, id: &str, nth: usize) -> String {
+        let hash = format!("{:x}", Sha256::digest(format!("{id} {nth}")));
+        let length = match self {
+            Self::Nine => 9,
+            Self::UpTo(most) => most.min(32),
+        };
+        hash[..length].to_owned()
     }
 }
 
@@ -422,14 +470,30 @@ pub(super) mod tests {
         assert_eq!(tool_name(&"x".repeat(70)).len(), 64);
     }
 
+    #[test]
+    fn an_id_that_repeats_is_numbered_and_few_names_are_tried_for_one_that_is_made_for_it() {
+        let mut names = Names::of(Ids::UpTo(40));
+        let numbered: Vec<String> = (0..1_000).map(|_| names.of_call("call_0")).collect();
+        assert_eq!((numbered[0].as_str(), numbered[999].as_str()), ("call_0", "call_0_1000"));
+        // Their second names are all the same.
+        let alike = |at: usize| format!("{}{at:03}", "x".repeat(37));
+        for at in (0..1_000).chain(0..1_000) {
+            names.of_call(&alike(at));
+        }
+        assert_eq!(names.used.len(), 3_000);
+        let most = names.last.values().max().copied();
+        assert_eq!(most, Some(1_000));
+        assert!((0..1_000).all(|at| names.last[&alike(at)] <= MOST_TRIES + 2));
+    }
+
     proptest! {
         #[test]
         fn ids_are_allowed_and_never_the_same(ids in proptest::collection::vec("[a-c|é_ ]{0,12}|.{60,80}", 0..30), nine: bool) {
             let rule = if nine { Ids::Nine } else { Ids::UpTo(40) };
-            let mut used = HashSet::new();
+            let mut names = Names::of(rule);
             for id in ids {
-                let before = used.clone();
-                let name = rule.name(&id, &mut used);
+                let before = names.used.clone();
+                let name = names.of_call(&id);
                 prop_assert!(!before.contains(&name));
                 prop_assert!((1..=40).contains(&name.len()) && (!nine || name.len() == 9), "{name}");
                 prop_assert!(name.chars().all(|it| it.is_ascii_alphanumeric() || !nine && (it == '_' || it == '-')));
