@@ -57,8 +57,8 @@ impl Matter {
     #[must_use]
     pub fn on(path: &Path) -> Self {
         let kept = &path[path.first_kept()..];
-        let pinned = |entry: &Entry| path.pins().iter().any(|pin| pin.entry == entry.id);
-        let counts = |entry: &Arc<Entry>| entry.is_conversation() && !pinned(entry);
+        let pinned = path.pinned();
+        let counts = |entry: &Arc<Entry>| entry.is_conversation() && !pinned.contains(&entry.id);
         // Where only results follow the newest answer, no message of the user waits, and a long batch is not searched for one.
         let end = match path.batch().answer() {
             Some(_) => kept.len(),

@@ -218,8 +218,9 @@ impl Draft {
         preserved.attempts = Attempts::of(path);
         preserved.summary_times.clone_from(&self.summary_times);
         preserved.spent = Some(spent).filter(|spent| !spent.is_empty());
+        let places = path.places();
         for pin in &mut preserved.pins {
-            let place = path.position(&pin.entry_id);
+            let place = places.of_entry(&pin.entry_id);
             if let Some(place) = place.filter(|place| *place < self.plan.first_kept()) {
                 pin.text = Some(path[place].pinned_text());
             }

@@ -172,7 +172,8 @@ impl Fullness {
         let kept = &path[path.first_kept()..];
         let turn = kept.iter().rposition(|entry| entry.starts_turn() && !entry.is_pinned_text()).unwrap_or(0);
         let begin = plan::unread_requests(kept).first().map_or(turn, |request| turn.min(*request));
-        let is_pinned = |entry: &Entry| path.pins().iter().any(|pin| pin.entry == entry.id);
+        let all_pinned = path.pinned();
+        let is_pinned = |entry: &Entry| all_pinned.contains(&entry.id);
         let size = |entries: &[Arc<Entry>], pinned: bool| {
             let counted = entries.iter().filter(|entry| is_pinned(entry) == pinned);
             self.scale.size(counted.map(|entry| meter::sent(entry, self.scale.estimator())).sum())

@@ -28,7 +28,8 @@ pub fn bytes(context: &Context) -> usize {
 /// Size of the pinned images of a path, in bytes. No edit removes them.
 #[must_use]
 pub fn pinned_bytes(path: &Path) -> usize {
-    let of = |pin: &Pin| path.position(&pin.entry).map_or(0, |place| path[place].image_bytes());
+    let places = path.places();
+    let of = |pin: &Pin| places.entry(&pin.entry).map_or(0, |entry| entry.image_bytes());
     path.pins().iter().map(of).sum()
 }
 

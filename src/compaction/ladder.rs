@@ -317,11 +317,12 @@ fn carried_edits(plan: &Plan) -> Vec<ContextEdit> {
     };
     let mut edits = edits_of_kept(plan, &previous.edits);
     // A later edit of the same entry stands on the path by itself.
-    let later = |target: &EntryId| {
-        let of = |entry: &Arc<Entry>| matches!(&entry.body, Body::ContextEdit(edit) if edit.target_id == *target);
-        path[place + 1..].iter().any(of)
+    let of = |entry: &Arc<Entry>| match &entry.body {
+        Body::ContextEdit(edit) => Some(edit.target_id.clone()),
+        _ => None,
     };
-    edits.retain(|edit| !later(&edit.target_id));
+    let later: HashSet<EntryId> = path[place + 1..].iter().filter_map(of).collect();
+    edits.retain(|edit| !later.contains(&edit.target_id));
     edits
 }
 

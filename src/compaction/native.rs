@@ -36,13 +36,14 @@ impl NativeOrder {
         let estimator = plan.demand.scale.estimator();
         let context = context::build(plan.path(), &plan.prompts);
         let (history, summary, messages) = beginning(plan, &context, &self.candidate.model.provider);
+        let places = plan.path().places();
         let is_covered = |message: &&ContextMessage| match &message.entry {
-            Some(entry) => plan.path().position(entry).is_none_or(|place| place < plan.first_kept()),
+            Some(entry) => places.of_entry(entry).is_none_or(|place| place < plan.first_kept()),
             None => true,
         };
         let is_pinned = |message: &ContextMessage| {
-            let place = message.entry.as_ref().and_then(|entry| plan.path().position(entry));
-            place.is_some_and(|place| plan.is_pinned(&plan.path()[place]))
+            let entry = message.entry.as_ref().and_then(|entry| places.entry(entry));
+            entry.is_some_and(|entry| plan.is_pinned(entry))
         };
         let entries = messages.iter().filter(|message| message.part != context::Part::Summary);
         let covered: Vec<_> = entries.take_while(is_covered).filter(|message| !is_pinned(message)).collect();

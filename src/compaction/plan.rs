@@ -346,7 +346,8 @@ impl Plan {
             return Vec::new();
         }
         let carried: Vec<CarriedMessage> = self.user_messages().into_iter().chain(self.carried()).collect();
-        let is_shown = |entry: &Entry| self.is_pinned(entry) || carried.iter().any(|it| it.entry_id == entry.id);
+        let carried: HashSet<&EntryId> = carried.iter().map(|it| &it.entry_id).collect();
+        let is_shown = |entry: &Entry| self.is_pinned(entry) || carried.contains(&entry.id);
         requests.iter().map(|place| &window[*place]).filter(|entry| !is_shown(entry)).collect()
     }
 

@@ -5,10 +5,11 @@
 use super::{
     entry::{Attempts, Body, Entry},
     message::outline::Outline,
-    path::Path,
+    path::{Path, Places},
 };
 use crate::ids::EntryId;
 use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
 
 /// The failure that an attempt recovers from, as an `abridged.attempt` entry names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +30,33 @@ pub struct Attempt {
     pub reason: Attempted,
 }
 
+/// Entries that left the context.
+#[derive(Default)]
+struct Removed<'a> {
+    all: HashSet<&'a EntryId>,
+    /// Those that were not looked up yet.
+    new: Vec<&'a EntryId>,
+    /// The place of the first one that is progress, of those that were looked up.
+    first: Option<usize>,
+}
+
+impl<'a> Removed<'a> {
+    fn add(&mut self, id: &'a EntryId) {
+        self.all.insert(id);
+        self.new.push(id);
+    }
+
+    /// The place of the first one that is progress.
+    fn first_progress(&mut self, places: &Places<'_>) -> Option<usize> {
+        for id in self.new.drain(..) {
+            let progress = places.entry(id).filter(|entry| is_progress(entry));
+            let place = progress.and_then(|_| places.of_entry(id));
+            self.first = [self.first, place].into_iter().flatten().min();
+        }
+        self.first
+    }
+}
+
 impl Attempts {
     /// The attempts at the leaf of a path. A compaction carries those before it.
     #[must_use]
@@ -37,17 +65,19 @@ impl Attempts {
             // A long batch is not searched.
             return Self::default();
         }
-        Self::counted(path, Vec::new())
+        Self::counted(path, Removed::default())
     }
 
     /// The attempts before an answer that is about to leave the context. It is no progress.
     #[must_use]
     pub fn before(path: &Path, answer: &EntryId) -> Self {
-        Self::counted(path, vec![answer])
+        let mut removed = Removed::default();
+        removed.add(answer);
+        Self::counted(path, removed)
     }
 
-    fn counted<'a>(path: &'a Path, mut removed: Vec<&'a EntryId>) -> Self {
-        let (mut attempts, mut least) = (Self::default(), Self::default());
+    fn counted<'a>(path: &'a Path, mut removed: Removed<'a>) -> Self {
+        let (mut attempts, mut least, places) = (Self::default(), Self::default(), path.places());
         for (place, entry) in path.iter().enumerate().rev() {
             match &entry.body {
                 Body::ResetBoundary(_) => break,
@@ -55,8 +85,7 @@ impl Attempts {
                 Body::Compaction(compaction) if path.compaction().is_some_and(|in_force| place <= in_force) => {
                     attempts.compactions += 1;
                     // An answer that was no progress after all may have hidden attempts when the compaction was written.
-                    let hides = |answer: usize| answer < place && is_progress(&path[answer]);
-                    let hidden = removed.iter().any(|id| path.position(id).is_some_and(hides));
+                    let hidden = removed.first_progress(&places).is_some_and(|answer| answer < place);
                     if let Some(before) = compaction.preserved().map(|preserved| preserved.attempts) {
                         least = least.largest(attempts.plus(before));
                         if !hidden {
@@ -64,8 +93,8 @@ impl Attempts {
                         }
                     }
                 }
-                Body::ContextEdit(edit) if edit.replacement.is_none() => removed.push(&edit.target_id),
-                _ if is_progress(entry) && !removed.contains(&&entry.id) => break,
+                Body::ContextEdit(edit) if edit.replacement.is_none() => removed.add(&edit.target_id),
+                _ if is_progress(entry) && !removed.all.contains(&entry.id) => break,
                 _ => attempts.add(entry),
             }
         }
@@ -150,7 +179,7 @@ mod tests {
         let mut grown = Path::default();
         entries.iter().for_each(|entry| grown.push(entry.clone()));
         assert_eq!(Attempts::of(&path), Attempts::of(&grown), "a path that is read and a path that grows");
-        assert_eq!(Attempts::of(&path), Attempts::counted(&path, Vec::new()), "with and without the batch");
+        assert_eq!(Attempts::of(&path), Attempts::counted(&path, Removed::default()), "with and without the batch");
         path
     }
 

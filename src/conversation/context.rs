@@ -213,6 +213,7 @@ pub fn build(path: &Path, prompts: &Prompts) -> Context {
     let compaction = path.compaction();
     let first_kept = path.first_kept();
     let pins = path.pins();
+    let pinned = path.pinned();
     let edits = edits(path, compaction);
     let first_later = compaction.map_or(first_kept, |place| place.max(first_kept));
     let sent = |entries: &[Arc<Entry>]| -> Vec<ContextMessage> {
@@ -222,7 +223,7 @@ pub fn build(path: &Path, prompts: &Prompts) -> Context {
                 None => unedited(entry, prompts),
                 Some(None) => None,
                 // A pinned entry stays as it is.
-                Some(Some(_)) if pins.iter().any(|pin| pin.entry == entry.id) => unedited(entry, prompts),
+                Some(Some(_)) if pinned.contains(&entry.id) => unedited(entry, prompts),
                 Some(Some(replacement)) => edited(entry, replacement),
             })
             .collect()
@@ -331,10 +332,16 @@ fn behind_summary(
 }
 
 /// The messages of the user in front of the summary of the compaction at `place`, except pinned ones.
-fn user_messages<'a>(path: &'a Path, place: usize, pins: &[Pin]) -> impl Iterator<Item = &'a CarriedMessage> {
+fn user_messages<'a>(path: &'a Path, place: usize, pins: &'a [Pin]) -> impl Iterator<Item = &'a CarriedMessage> {
     let carried = path[place].compaction().and_then(|compaction| compaction.preserved());
     let said = carried.into_iter().flat_map(|preserved| &preserved.user_messages);
-    said.filter(|said| pins.iter().all(|pin| pin.entry != said.entry_id))
+    let pinned = pinned_entries(pins);
+    said.filter(move |said| !pinned.contains(&said.entry_id))
+}
+
+/// The entries that are pinned.
+fn pinned_entries(pins: &[Pin]) -> HashSet<&EntryId> {
+    pins.iter().map(|pin| &pin.entry).collect()
 }
 
 /// The message with the pinned texts that a reset carries.
@@ -380,7 +387,8 @@ fn todos_frame(path: &Path, place: usize, first_kept: usize, prompts: &Prompts) 
 /// The pinned texts whose entries are not sent by themselves any more, word for word, each with its entry.
 #[must_use]
 pub fn texts_of_pins(path: &Path, first_kept: usize, pins: &[Pin]) -> Vec<(EntryId, String)> {
-    let text = |pin: &Pin| match path.position(&pin.entry) {
+    let places = path.places();
+    let text = |pin: &Pin| match places.of_entry(&pin.entry) {
         Some(place) if place >= first_kept => None,
         Some(place) => Some(path[place].pinned_text()),
         None => pin.text.clone(),
@@ -450,7 +458,7 @@ pub fn edited_entries(path: &Path) -> HashSet<EntryId> {
 /// The edits in force, the latest for each target.
 fn edits(path: &Path, compaction: Option<usize>) -> HashMap<EntryId, Option<Replacement>> {
     let mut edits = HashMap::new();
-    let undone: Vec<EntryId> = path.iter().filter_map(|entry| entry.undoes()).collect();
+    let undone: HashSet<EntryId> = path.iter().filter_map(|entry| entry.undoes()).collect();
     for (place, entry) in path.iter().enumerate() {
         match &entry.body {
             Body::ContextEdit(edit) => {

@@ -6,11 +6,15 @@
 
 mod chosen;
 mod gather;
+mod pins;
+mod places;
 
 pub use chosen::Chosen;
 pub use gather::gather;
+pub use places::Places;
 
 use chosen::{answered, chosen};
+use pins::Pins;
 
 use crate::{
     conversation::{
@@ -22,6 +26,7 @@ use crate::{
 };
 use serde_json::Value;
 use std::{
+    collections::HashSet,
     ops::Deref,
     sync::{
         Arc, OnceLock,
@@ -288,6 +293,12 @@ impl Path {
         self.entries.iter().rposition(|entry| entry.id == *id)
     }
 
+    /// The places of entries on the path, for many of them.
+    #[must_use]
+    pub fn places(&self) -> Places<'_> {
+        Places::of(self)
+    }
+
     /// The place of the compaction that is in force: the latest one that was not undone, unless everything up to a
     /// later point was cleared.
     #[must_use]
@@ -320,7 +331,7 @@ impl Path {
     }
 
     fn find_foundation(&self) -> Option<Foundation> {
-        let mut undone: Vec<EntryId> = Vec::new();
+        let mut undone: HashSet<EntryId> = HashSet::new();
         for (place, entry) in self.entries.iter().enumerate().rev() {
             match &entry.body {
                 Body::ResetBoundary(_) => return Some(Foundation::Reset(place)),
@@ -418,6 +429,12 @@ impl Path {
         &self.marks().pins
     }
 
+    /// The entries of the pins in force.
+    #[must_use]
+    pub fn pinned(&self) -> HashSet<&EntryId> {
+        self.pins().iter().map(|pin| &pin.entry).collect()
+    }
+
     fn find_pins(&self) -> Vec<Pin> {
         let cleared = self.cleared(self.entries.len());
         let (from, past) = self.past();
@@ -426,25 +443,25 @@ impl Path {
             true => past,
             false => self.entries[cleared - 1].preserved(),
         };
-        let mut pins: Vec<Pin> = past.into_iter().flat_map(|past| &past.pins).map(Pin::from).collect();
+        let mut pins = Pins::default();
+        past.into_iter().flat_map(|past| &past.pins).for_each(|pin| pins.add(pin.into(), None));
         for entry in &self.entries[from.max(cleared)..] {
             let target = |data: &Value| Some(EntryId::from(data.get("entryId")?.as_str()?));
             if let Some(id) = entry.ours("unpin").and_then(target) {
-                pins.retain(|pin| pin.entry != id);
+                pins.remove(&id);
             } else if let Some(data) = entry.ours("pin") {
                 let Some(id) = target(data) else { continue };
                 let text = |key: &str| data.get(key).and_then(Value::as_str);
-                if pins.iter().all(|pin| pin.entry != id) {
-                    let next = text("before").and_then(|next| pins.iter().position(|pin| pin.entry.as_str() == next));
-                    let pin = Pin { entry: id, text: text("text").map(str::to_owned) };
-                    pins.insert(next.unwrap_or(pins.len()), pin);
+                if !pins.has(&id) {
+                    pins.add(Pin { entry: id, text: text("text").map(str::to_owned) }, text("before"));
                 }
             } else if entry.is_pinned_text() {
-                pins.push(Pin { entry: entry.id.clone(), text: None });
+                pins.add(Pin { entry: entry.id.clone(), text: None }, None);
             }
         }
+        let (mut pins, places) = (pins.in_order(), self.places());
         // Nothing, where it is not in memory, comes before any place.
-        pins.sort_by_key(|pin| self.position(&pin.entry));
+        pins.sort_by_cached_key(|pin| places.of_entry(&pin.entry));
         pins
     }
 

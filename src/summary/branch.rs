@@ -62,11 +62,12 @@ impl LeftPin {
     /// The pins of the path `from` that do not hold on the path `there`, in the order of the path.
     #[must_use]
     pub fn between(from: &Path, there: &Path) -> Vec<Self> {
-        let stays: HashSet<&EntryId> = there.pins().iter().map(|pin| &pin.entry).collect();
+        let stays = there.pinned();
         let left = from.pins().iter().filter(|pin| !stays.contains(&pin.entry));
+        let places = from.places();
         left.map(|pin| {
-            let text = match from.position(&pin.entry) {
-                Some(place) => from[place].pinned_text(),
+            let text = match places.entry(&pin.entry) {
+                Some(entry) => entry.pinned_text(),
                 None => pin.text.clone().unwrap_or_default(),
             };
             Self { entry: pin.entry.clone(), text }

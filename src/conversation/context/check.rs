@@ -3,6 +3,7 @@
 use super::ContextMessage;
 use crate::conversation::message::outline::Role;
 use serde_json::Value;
+use std::collections::HashMap;
 
 /// The part of a message that a provider checks.
 enum Seen<'a> {
@@ -53,23 +54,16 @@ pub(super) fn violations_of(messages: &[ContextMessage]) -> Vec<String> {
 
 fn check<'a>(messages: impl Iterator<Item = Seen<'a>>) -> Vec<String> {
     let mut found = Vec::new();
-    // The calls of the last answer that still wait for a result.
-    let mut waiting: Vec<&str> = Vec::new();
+    let mut waiting = Waiting::default();
     for (at, message) in messages.enumerate() {
         if let Seen::Result(id) = message {
-            match waiting.iter().position(|it| *it == id) {
-                Some(place) => {
-                    waiting.remove(place);
-                }
-                None => {
-                    found.push(format!("message {at}: a result for {id:?}, which the answer before it did not call"))
-                }
+            if !waiting.takes(id) {
+                found.push(format!("message {at}: a result for {id:?}, which the answer before it did not call"));
             }
             continue;
         }
-        if !waiting.is_empty() {
-            found.push(format!("message {at}: calls without a result before it: {waiting:?}"));
-            waiting.clear();
+        if let Some(open) = waiting.end() {
+            found.push(format!("message {at}: calls without a result before it: {open:?}"));
         }
         match message {
             Seen::Answer { calls, failed, empty } => {
@@ -79,14 +73,42 @@ fn check<'a>(messages: impl Iterator<Item = Seen<'a>>) -> Vec<String> {
                 if empty {
                     found.push(format!("message {at}: an answer without content"));
                 }
-                waiting = calls;
+                waiting.begin(calls);
             }
             Seen::Unknown(role) => found.push(format!("message {at}: role {role:?} is for no provider")),
             Seen::Other | Seen::Result(_) => {}
         }
     }
-    if !waiting.is_empty() {
-        found.push(format!("at the end: calls without a result: {waiting:?}"));
+    if let Some(open) = waiting.end() {
+        found.push(format!("at the end: calls without a result: {open:?}"));
     }
     found
+}
+
+/// The calls of the last answer.
+#[derive(Default)]
+struct Waiting<'a> {
+    calls: Vec<&'a str>,
+    /// Number of the calls of each id that still wait for a result.
+    open: HashMap<&'a str, usize>,
+}
+
+impl<'a> Waiting<'a> {
+    fn begin(&mut self, calls: Vec<&'a str>) {
+        self.open.clear();
+        calls.iter().for_each(|call| *self.open.entry(call).or_default() += 1);
+        self.calls = calls;
+    }
+
+    /// Takes a result. False where no call waits for it.
+    fn takes(&mut self, id: &str) -> bool {
+        self.open.get_mut(id).filter(|open| **open > 0).map(|open| *open -= 1).is_some()
+    }
+
+    /// Ends them, and returns those that had no result.
+    fn end(&mut self) -> Option<Vec<&'a str>> {
+        let calls = std::mem::take(&mut self.calls);
+        let open: Vec<&str> = calls.into_iter().filter(|call| self.takes(call)).collect();
+        (!open.is_empty()).then_some(open)
+    }
 }

@@ -15,7 +15,10 @@ use crate::{
     prompts::{Prompt, Prompts},
 };
 use serde_json::{Value, value::RawValue};
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 /// A line that other programs lack.
 #[derive(Debug, Clone)]
@@ -31,46 +34,42 @@ pub enum Lacking {
 pub fn lacking(path: &Path, prompts: &Prompts) -> Vec<Lacking> {
     let compaction = path.compaction();
     let shown = shown(path);
-    let pins = path.pins();
+    let pinned = path.pinned();
     let wanted = edits(path, compaction);
     let seen = seen_edits(shown);
+    let carrier = Carrier::of(path, compaction);
     let mut lines = Vec::new();
 
-    let mut carried = carried(path, compaction, prompts);
+    let mut carried = Carried::of(carried(path, compaction, prompts));
     let mut waiting = WaitingCalls::default();
     for entry in shown {
         let seen = seen.get(&entry.id).map(Option::as_ref);
         if let Body::Mirror(Mirror::Carried { of }) = &entry.body {
-            let content = content(entry);
-            let needed =
-                carried.iter().position(|(id, text)| id == of && content.as_ref() == Some(&text.as_str().into()));
-            let wanted = match needed {
-                Some(at) => {
-                    carried.remove(at);
+            let wanted = match carried.takes(of, content(entry)) {
+                true => {
                     waiting = WaitingCalls::default();
                     None
                 }
-                None => Some(None),
+                false => Some(None),
             };
             lines.extend(edit(entry, seen, wanted, None));
         } else if is_sent(entry) {
-            let pinned = pins.iter().any(|pin| pin.entry == entry.id);
             let wanted = match wanted.get(&entry.id) {
                 // A pinned text stays as it is.
-                Some(Some(_)) if pinned => None,
+                Some(Some(_)) if pinned.contains(&entry.id) => None,
                 wanted => wanted.map(Option::as_ref),
             };
             let is_left_out = matches!(wanted, Some(None));
             if !is_left_out && !waiting.may_follow(entry, wanted.flatten()) {
                 lines.extend(edit(entry, seen, Some(None), None));
             } else {
-                lines.extend(edit(entry, seen, wanted, carrier(path, compaction, &entry.id)));
+                lines.extend(edit(entry, seen, wanted, carrier.of_edit(&entry.id)));
             }
         }
     }
     // A text between a call and its results would make every later request invalid.
     if !awaits_results(path) {
-        lines.extend(carried.into_iter().map(|(of, text)| Lacking::Carried { of, text }));
+        lines.extend(carried.rest().map(|(of, text)| Lacking::Carried { of, text }));
     }
     lines
 }
@@ -78,7 +77,7 @@ pub fn lacking(path: &Path, prompts: &Prompts) -> Vec<Lacking> {
 /// The calls of the newest answer that still wait for their results. pi sends a result where it stands in the file: behind
 /// anything but its call and other results it would be refused.
 #[derive(Default)]
-struct WaitingCalls(Vec<CallId>);
+struct WaitingCalls(HashMap<CallId, usize>);
 
 impl WaitingCalls {
     /// Goes on with an entry that pi sends, perhaps with another content. False for a result that no call waits for.
@@ -89,12 +88,17 @@ impl WaitingCalls {
         };
         match outline.role {
             Role::ToolResult => {
-                let place = self.0.iter().position(|call| Some(call) == outline.answers.as_ref());
-                place.map(|place| self.0.swap_remove(place)).is_some()
+                let open = outline.answers.as_ref().and_then(|call| self.0.get_mut(call));
+                open.filter(|open| **open > 0).map(|open| *open -= 1).is_some()
             }
             Role::Assistant if !outline.failed => {
-                let calls = outline.calls.iter().map(|call| call.id.clone());
-                self.0 = calls.filter(|call| replacement.is_none_or(|it| has_call(it, call))).collect();
+                let left = replacement.map(calls_of);
+                self.0.clear();
+                for call in &outline.calls {
+                    if left.as_ref().is_none_or(|left| left.contains(call.id.as_str())) {
+                        *self.0.entry(call.id.clone()).or_default() += 1;
+                    }
+                }
                 true
             }
             _ => {
@@ -105,10 +109,10 @@ impl WaitingCalls {
     }
 }
 
-/// Whether a content has the call with this id.
-fn has_call(replacement: &Replacement, call: &CallId) -> bool {
+/// The ids of the calls in a content.
+fn calls_of(replacement: &Replacement) -> HashSet<&str> {
     let blocks = replacement.content.as_array().map(Vec::as_slice).unwrap_or_default();
-    blocks.iter().any(|block| block["type"] == "toolCall" && block["id"] == call.as_str())
+    blocks.iter().filter(|block| block["type"] == "toolCall").filter_map(|block| block["id"].as_str()).collect()
 }
 
 /// Whether one of these entries, which go behind a path, is a result that no call waits for.
@@ -183,11 +187,58 @@ fn content(entry: &Entry) -> Option<Value> {
     serde_json::from_str(content.content.get()).ok()
 }
 
-/// The compaction in force, where it carries an edit of this entry.
-fn carrier(path: &Path, compaction: Option<usize>, target: &EntryId) -> Option<EntryId> {
-    let entry = &path[compaction?];
-    let edits = &entry.compaction()?.preserved()?.edits;
-    edits.iter().any(|edit| edit.target_id == *target).then(|| entry.id.clone())
+/// The compaction in force, and the entries whose edits it carries.
+#[derive(Default)]
+struct Carrier<'a> {
+    compaction: Option<&'a EntryId>,
+    targets: HashSet<&'a EntryId>,
+}
+
+impl<'a> Carrier<'a> {
+    fn of(path: &'a Path, compaction: Option<usize>) -> Self {
+        let Some(entry) = compaction.map(|place| &path[place]) else { return Self::default() };
+        let edits = entry.compaction().and_then(|it| it.preserved()).map(|it| it.edits.as_slice()).unwrap_or_default();
+        Self { compaction: Some(&entry.id), targets: edits.iter().map(|edit| &edit.target_id).collect() }
+    }
+
+    /// The compaction, where it carries an edit of this entry.
+    fn of_edit(&self, target: &EntryId) -> Option<EntryId> {
+        self.compaction.filter(|_| self.targets.contains(target)).cloned()
+    }
+}
+
+/// Texts that the summary's frame repeats here, while lines are looked for that repeat them for other programs.
+struct Carried {
+    texts: Vec<Option<(EntryId, String)>>,
+    /// The places of the texts of an entry.
+    of_entries: HashMap<EntryId, Vec<usize>>,
+}
+
+impl Carried {
+    fn of(texts: Vec<(EntryId, String)>) -> Self {
+        let mut of_entries: HashMap<EntryId, Vec<usize>> = HashMap::new();
+        for (place, (id, _)) in texts.iter().enumerate() {
+            of_entries.entry(id.clone()).or_default().push(place);
+        }
+        Self { texts: texts.into_iter().map(Some).collect(), of_entries }
+    }
+
+    /// Takes the text of an entry that is this content. False where there is none.
+    fn takes(&mut self, of: &EntryId, content: Option<Value>) -> bool {
+        let Some(places) = self.of_entries.get_mut(of) else { return false };
+        let is_it = |place: &usize| match &self.texts[*place] {
+            Some((_, text)) => content.as_ref().and_then(Value::as_str) == Some(text),
+            None => false,
+        };
+        let Some(found) = places.iter().position(is_it) else { return false };
+        self.texts[places.remove(found)] = None;
+        true
+    }
+
+    /// The texts that were not taken, in their order.
+    fn rest(self) -> impl Iterator<Item = (EntryId, String)> {
+        self.texts.into_iter().flatten()
+    }
 }
 
 /// Texts that the summary's frame repeats here, each in its frame and with its entry.
@@ -209,14 +260,14 @@ fn carried(path: &Path, compaction: Option<usize>, prompts: &Prompts) -> Vec<(En
 /// Whether the newest answer has calls without a result, and nothing but results came since.
 #[must_use]
 pub fn awaits_results(path: &[Arc<Entry>]) -> bool {
-    let mut answered: Vec<&CallId> = Vec::new();
+    let mut answered: HashSet<&CallId> = HashSet::new();
     for entry in path.iter().rev() {
         match entry.outline() {
             // No context has a call from before it.
             None if matches!(entry.body, Body::ResetBoundary(_)) => return false,
             Some(outline) if outline.role == Role::ToolResult => answered.extend(&outline.answers),
             Some(outline) if outline.role == Role::Assistant && !outline.failed => {
-                return outline.calls.iter().any(|call| !answered.contains(&&call.id));
+                return outline.calls.iter().any(|call| !answered.contains(&call.id));
             }
             None if !entry.in_context() => {}
             _ => return false,
@@ -229,14 +280,15 @@ pub fn awaits_results(path: &[Arc<Entry>]) -> bool {
 /// carried.
 #[must_use]
 pub fn may_lack_texts(path: &Path, prompts: &Prompts) -> bool {
-    let mut carried = carried(path, path.compaction(), prompts);
+    let mut carried: HashSet<(EntryId, String)> = carried(path, path.compaction(), prompts).into_iter().collect();
     if carried.is_empty() {
         return false;
     }
     for entry in shown(path) {
-        if let Body::Mirror(Mirror::Carried { of }) = &entry.body {
-            let content = content(entry);
-            carried.retain(|(id, text)| id != of || content.as_ref() != Some(&text.as_str().into()));
+        if let Body::Mirror(Mirror::Carried { of }) = &entry.body
+            && let Some(Value::String(text)) = content(entry)
+        {
+            carried.remove(&(of.clone(), text));
         }
     }
     !carried.is_empty()

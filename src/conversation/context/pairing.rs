@@ -10,34 +10,39 @@ use crate::{
     ids::CallId,
 };
 use serde_json::json;
+use std::ops::Range;
 
 /// An answer with the results that were found for its calls, in the order they came; or any other message.
 enum Group {
-    Answer { answer: ContextMessage, open: Vec<Call>, results: Vec<ContextMessage> },
+    Answer { answer: ContextMessage, calls: Range<usize>, results: Vec<ContextMessage> },
     Other(ContextMessage),
 }
 
 /// Pairs calls and results, by the rule of `calls::Waiting`.
 pub(super) fn pair(messages: Vec<ContextMessage>) -> Vec<ContextMessage> {
     let mut groups: Vec<Group> = Vec::with_capacity(messages.len());
+    // The calls of all answers, each with the place of its answer, until its result comes.
+    let mut open: Vec<Option<(Call, usize)>> = Vec::new();
     let mut waiting: Waiting<CallId> = Waiting::default();
     for message in messages {
         let outline = message.outline();
         match outline.role {
             Role::Assistant if outline.failed || outline.empty => {}
             Role::Assistant => {
-                let open = outline.calls.clone();
-                for call in &open {
-                    waiting.call(call.id.clone(), groups.len());
+                let first = open.len();
+                open.extend(outline.calls.iter().map(|call| Some((call.clone(), groups.len()))));
+                // Of several calls with one id the first one is answered first.
+                for (at, call) in outline.calls.iter().enumerate().rev() {
+                    waiting.call(call.id.clone(), first + at);
                 }
-                groups.push(Group::Answer { answer: message, open, results: Vec::new() });
+                groups.push(Group::Answer { answer: message, calls: first..open.len(), results: Vec::new() });
             }
             Role::ToolResult => {
                 let Some(call) = outline.answers.clone() else { continue };
-                let place = waiting.result(&call);
-                if let Some(Group::Answer { open, results, .. }) = place.map(|place| &mut groups[place]) {
-                    let answered = open.iter().position(|it| it.id == call);
-                    open.remove(answered.expect("an answer waits once for each of its open calls"));
+                let answered = waiting.result(&call).and_then(|at| open[at].take());
+                if let Some((_, place)) = answered
+                    && let Group::Answer { results, .. } = &mut groups[place]
+                {
                     results.push(message);
                 }
             }
@@ -50,10 +55,10 @@ pub(super) fn pair(messages: Vec<ContextMessage>) -> Vec<ContextMessage> {
     for group in groups {
         match group {
             Group::Other(message) => paired.push(message),
-            Group::Answer { answer, open, results } => {
+            Group::Answer { answer, calls, results } => {
                 paired.push(answer);
                 paired.extend(results);
-                paired.extend(open.iter().filter_map(stand_in));
+                paired.extend(open[calls].iter().flatten().filter_map(|(call, _)| stand_in(call)));
             }
         }
     }

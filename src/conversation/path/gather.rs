@@ -5,7 +5,7 @@ use crate::{
     conversation::entry::{Body, Entry},
     ids::EntryId,
 };
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 /// Walks a branch backwards from its leaf. `earlier` gives the leaf for nothing, and for the entry that it gave last the
 /// entry which that one follows. Where that is not the parent it names, the entry follows it all the same.
@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// Those of `earlier`.
 pub fn gather<E>(mut earlier: impl FnMut(Option<&Entry>) -> Result<Option<Arc<Entry>>, E>) -> Result<Path, E> {
     let mut path = Path::default();
-    let mut reach = Reach::Compaction { undone: Vec::new() };
+    let mut reach = Reach::Compaction { undone: HashSet::new() };
     let mut next = earlier(None)?;
     while let Some(entry) = next {
         if !reach.goes_on(&entry) {
@@ -33,7 +33,7 @@ pub fn gather<E>(mut earlier: impl FnMut(Option<&Entry>) -> Result<Option<Arc<En
 /// The parts that are still missing on the way back.
 enum Reach {
     /// The compaction in force.
-    Compaction { undone: Vec<EntryId> },
+    Compaction { undone: HashSet<EntryId> },
     /// The first entry it keeps.
     Entry(EntryId),
     /// So many messages before it, and the start of the turn of the first of them.
@@ -45,9 +45,7 @@ impl Reach {
         match self {
             Self::Compaction { .. } if matches!(entry.body, Body::ResetBoundary(_)) => false,
             Self::Compaction { undone } => {
-                if let Some(id) = entry.undoes() {
-                    undone.push(id);
-                }
+                undone.extend(entry.undoes());
                 match &entry.body {
                     Body::Compaction(it) if !undone.contains(&entry.id) => {
                         match (&it.first_kept_entry_id, it.keep_last_messages) {

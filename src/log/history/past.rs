@@ -8,9 +8,10 @@ use crate::{
         message::outline::Role,
         path::Path,
     },
+    ids::EntryId,
     log::index::{Index, Place},
 };
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 /// Completes a path with the values from before its first entry, as far as the index knows that entry. `body` gives the
 /// entry at a place, and `None` where it cannot be read: such an entry is left out.
@@ -27,13 +28,15 @@ pub fn complete(index: &Index, path: &mut Path, body: impl Fn(Place) -> Option<A
     let newest = earlier.by_ref().filter_map(&body).find(|entry| entry.is_from(Role::User) || cleared(entry));
     past.newest_user_message = newest.filter(|entry| !cleared(entry)).map(|entry| context::carried(&entry));
     // A pin on the path may be of an entry that the other program's compaction left behind.
-    let left_behind = path.pins().iter().filter(|pin| pin.text.is_none() && path.position(&pin.entry).is_none());
+    let places = path.places();
+    let left_behind = path.pins().iter().filter(|pin| pin.text.is_none() && places.of_entry(&pin.entry).is_none());
+    let mut known: HashSet<EntryId> = past.pins.iter().map(|known| known.entry_id.clone()).collect();
     for pin in left_behind {
-        if past.pins.iter().all(|known| known.entry_id != pin.entry) {
+        if known.insert(pin.entry.clone()) {
             past.pins.push(CarriedPin { entry_id: pin.entry.clone(), text: None });
         }
     }
-    past.pins.sort_by_key(|pin| index.find(&pin.entry_id));
+    past.pins.sort_by_cached_key(|pin| index.find(&pin.entry_id));
     // Their texts stand somewhere before the path.
     for pin in past.pins.iter_mut().filter(|pin| pin.text.is_none()) {
         pin.text = index.find(&pin.entry_id).and_then(&body).map(|entry| entry.pinned_text());

@@ -6,7 +6,7 @@ use crate::{
     conversation::{
         entry::{Body, Entry},
         message::{self, outline::Role},
-        path::Path,
+        path::{Path, Places},
     },
     models::{self, ModelRef},
     protocol::types::{Usage, UsageSource},
@@ -72,7 +72,7 @@ impl Refused {
     /// The newest such refusal before a place of a path.
     #[must_use]
     pub fn before(path: &Path, place: usize, model: Option<&ModelRef>) -> Option<Self> {
-        let mut since = Since::Unchanged;
+        let (mut since, places) = (Since::Unchanged, path.places());
         for entry in path[path.first_kept().min(place)..place].iter().rev() {
             match entry.outline().filter(|outline| outline.role == Role::Assistant) {
                 Some(outline) => {
@@ -84,7 +84,7 @@ impl Refused {
                         _ => {}
                     }
                 }
-                None if entry.rewrites() && !removes_failure(entry, path) => since = Since::Rewritten,
+                None if entry.rewrites() && !removes_failure(entry, &places) => since = Since::Rewritten,
                 None if entry.in_context() => since = since.max(Since::Grown),
                 None => {}
             }
@@ -122,10 +122,10 @@ pub fn reservation(answer: &Entry) -> Option<Reservation> {
 }
 
 /// Whether an entry takes a failed answer out of the context, where it never was.
-fn removes_failure(entry: &Entry, path: &Path) -> bool {
+fn removes_failure(entry: &Entry, places: &Places<'_>) -> bool {
     let Body::ContextEdit(edit) = &entry.body else { return false };
-    let target = path.position(&edit.target_id).and_then(|place| path[place].outline());
-    edit.replacement.is_none() && target.is_some_and(|outline| outline.failed)
+    let target = || places.entry(&edit.target_id).and_then(|target| target.outline());
+    edit.replacement.is_none() && target().is_some_and(|outline| outline.failed)
 }
 
 #[cfg(test)]

@@ -88,11 +88,11 @@ impl EditMethod for SessionPin {
 impl EditMethod for SessionUnpin {
     fn stage(state: &State, params: &PinParams, stamps: &mut Stamps) -> Result<Staged, NotStaged> {
         let path = state.path();
-        let pins = path.pins();
+        let (pins, places) = (path.pins(), path.places());
         let found = match (&params.entry_id, &params.text) {
             (Some(id), None) => pins.iter().find(|pin| pin.entry == *id),
-            (None, Some(text)) => pins.iter().find(|pin| match path.position(&pin.entry) {
-                Some(place) => path[place].pinned_text() == *text,
+            (None, Some(text)) => pins.iter().find(|pin| match places.entry(&pin.entry) {
+                Some(entry) => entry.pinned_text() == *text,
                 None => pin.text.as_ref() == Some(text),
             }),
             _ => return Err(Failure::params("entryId", "give either entryId or text").into()),
@@ -140,8 +140,9 @@ fn is_stray(state: &State, entry: &Entry) -> bool {
 fn next_pin(state: &State, id: &EntryId) -> Option<EntryId> {
     let path = state.path();
     let place = |id: &EntryId| state.history().index()?.find(id);
-    let pins = path.pins();
-    let next = pins.iter().find(|pin| match (path.position(id), path.position(&pin.entry)) {
+    let (pins, places) = (path.pins(), path.places());
+    let own = places.of_entry(id);
+    let next = pins.iter().find(|pin| match (own, places.of_entry(&pin.entry)) {
         (Some(own), Some(other)) => other > own,
         (Some(_), None) => false,
         (None, Some(_)) => true,
@@ -153,8 +154,9 @@ fn next_pin(state: &State, id: &EntryId) -> Option<EntryId> {
 /// Checks that the pins leave room in the window.
 fn room_for(state: &State, more: u64, param: &str) -> Result<(), Failure> {
     let path = state.path();
-    let size = |pin: &Pin| match path.position(&pin.entry) {
-        Some(place) => u64::from(path[place].tokens(Estimator::Chars)),
+    let places = path.places();
+    let size = |pin: &Pin| match places.entry(&pin.entry) {
+        Some(entry) => u64::from(entry.tokens(Estimator::Chars)),
         None => pin.text.as_ref().map_or(0, |text| Estimator::Chars.of_text(text)),
     };
     let pinned: u64 = path.pins().iter().map(size).sum();

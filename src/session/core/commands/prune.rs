@@ -33,6 +33,7 @@ use crate::{
 };
 use jiff::Timestamp;
 use serde_json::json;
+use std::collections::HashSet;
 
 impl EditMethod for SessionPrune {
     fn stage(state: &State, params: &PruneParams, stamps: &mut Stamps) -> Result<Staged, NotStaged> {
@@ -78,10 +79,10 @@ pub(in crate::session::core) enum Share {
 pub(in crate::session::core) fn pruned(state: &State, settings: &PruneSettings, share: Share) -> Pruned {
     let path = state.path();
     let (edited, kept) = (context::edited_entries(path), &path[path.first_kept()..]);
-    let unread = plan::unread_ids(kept);
+    let (unread, pinned) = (plan::unread_ids(kept), path.pinned());
     let standing = |entry: &Entry| match () {
         () if edited.contains(&entry.id) => Standing::Edited,
-        () if path.pins().iter().any(|pin| pin.entry == entry.id) => Standing::Pinned,
+        () if pinned.contains(&entry.id) => Standing::Pinned,
         () if unread.contains(&entry.id) => Standing::Unread,
         () => Standing::Free,
     };
@@ -134,8 +135,9 @@ pub(in crate::session::core) fn judged(state: &State, pruned: &Pruned, now: Time
 /// The tokens of the context behind the first edit of a pruning that stay.
 fn behind(state: &State, pruned: &Pruned) -> u64 {
     let context = context::build(state.path(), &state.settings().prompts);
-    let edited = |id: &EntryId| pruned.edits.iter().any(|edit| edit.target_id == *id);
-    let from = context.messages().iter().skip_while(|message| !message.entry_shown().is_some_and(edited));
+    let edited: HashSet<&EntryId> = pruned.edits.iter().map(|edit| &edit.target_id).collect();
+    let is_edited = |id: &EntryId| edited.contains(id);
+    let from = context.messages().iter().skip_while(|message| !message.entry_shown().is_some_and(is_edited));
     let tokens: u64 = from.map(|message| u64::from(message.tokens(state.estimator()))).sum();
     tokens.saturating_sub(pruned.tokens_saved)
 }
@@ -144,13 +146,15 @@ fn behind(state: &State, pruned: &Pruned) -> u64 {
 pub(in crate::session::core) fn without_old_images(state: &State, stamps: &mut Stamps) -> Option<Staged> {
     let (path, fullness) = (state.path(), state.measure());
     let context = context::build(path, &state.settings().prompts);
-    let may = |entry: &EntryId| path.pins().iter().all(|pin| pin.entry != *entry);
+    let pinned = path.pinned();
+    let may = |entry: &EntryId| !pinned.contains(entry);
     let edits = images::within(&context, images::TARGET, &may);
     if edits.is_empty() {
         return None;
     }
     let staged = staged(state, Pruned { edits, ..Pruned::default() }, stamps).ok()?;
-    let after = staged.entries.iter().fold(path.clone(), |path, entry| path.with(entry.clone()));
+    let mut after = path.clone();
+    staged.entries.iter().for_each(|entry| after.push(entry.clone()));
     let left = context::build(&after, &state.settings().prompts).tokens(state.estimator());
     let saved = context.tokens(state.estimator()).saturating_sub(left);
     let why = format!("the images had {} bytes, over the budget of {}", fullness.image_bytes, images::BUDGET);

@@ -44,8 +44,9 @@ impl EditMethod for SessionReset {
             compactions: 0,
             ..Preserved::of(path)
         };
+        let places = path.places();
         for pin in &mut carried.pins {
-            pin.text = path.position(&pin.entry_id).map(|place| path[place].pinned_text()).or(pin.text.take());
+            pin.text = places.entry(&pin.entry_id).map(|entry| entry.pinned_text()).or(pin.text.take());
         }
         let system_message = path.system_prompt().message();
         let reset = staged.add_with(state, stamps, "reset_boundary", |id| {

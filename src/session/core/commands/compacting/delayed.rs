@@ -36,6 +36,7 @@ use crate::{
         stop::Stop,
     },
 };
+use std::collections::HashSet;
 
 impl Core {
     /// Whether a compaction after the turn has to wait.
@@ -119,13 +120,15 @@ impl Core {
         if planted(Fault::TurnAssumed) {
             return true;
         }
-        let mut removed = Vec::new();
+        let mut removed = HashSet::new();
         for entry in self.state.path().iter().rev() {
             match (&entry.body, entry.outline()) {
-                (Body::ContextEdit(edit), _) if edit.replacement.is_none() => removed.push(&edit.target_id),
+                (Body::ContextEdit(edit), _) if edit.replacement.is_none() => {
+                    removed.insert(&edit.target_id);
+                }
                 (_, Some(newest)) => {
                     let is_whole = newest.calls.is_empty() && !newest.failed && !newest.cut_off;
-                    return newest.role == Role::Assistant && is_whole && !removed.contains(&&entry.id);
+                    return newest.role == Role::Assistant && is_whole && !removed.contains(&entry.id);
                 }
                 _ => {}
             }
