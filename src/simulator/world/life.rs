@@ -44,7 +44,7 @@ use std::{
 pub struct Life {
     core: Core,
     effects: Effects,
-    log: Option<Box<dyn Log>>,
+    pub(super) log: Option<Box<dyn Log>>,
     /// The register of its lock.
     pub(super) register: Option<Arc<dyn Register>>,
     /// Messages that bypass the mailbox.
