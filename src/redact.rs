@@ -423,6 +423,14 @@ mod tests {
     }
 
     #[test]
+    fn blanks_of_any_kind_may_end_a_line() {
+        for blank in ["\u{a0}", "\u{b}", "\u{3000} ", "\t"] {
+            let text = format!("name  token  {blank}\nme  {blank}");
+            assert_eq!(redact(&text), text);
+        }
+    }
+
+    #[test]
     fn nothing_takes_forever() {
         for piece in [
             "task-",
@@ -456,7 +464,7 @@ mod tests {
         }
     }
 
-    const PIECES: [&str; 44] = [
+    const PIECES: [&str; 47] = [
         "token",
         "password",
         "API_KEY",
@@ -471,6 +479,9 @@ mod tests {
         ",",
         ";",
         " ",
+        "  ",
+        "\u{a0}",
+        "\t",
         "\n",
         "\\",
         "\\n",

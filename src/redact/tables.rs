@@ -145,7 +145,8 @@ fn cells(line: &str, between: Between, framed: bool) -> Vec<Range<usize>> {
                 blanks = 0;
                 from.get_or_insert(at);
             }
-            cells.extend(from.map(|from| from..line.trim_end().len()));
+            // The last one may have nothing in it but blanks of another kind.
+            cells.extend(from.map(|from| from..line.trim_end().len().max(from)));
         }
     }
     if framed && cells.len() > 2 {
