@@ -1,7 +1,11 @@
 //! The cost of each method grows with its input and no faster: twice the size costs at most 2.3 times. Nothing is timed. The costs
-//! are the bytes that the daemon reads and writes, and the memory that it takes at the peak.
+//! are the bytes that the daemon reads and writes, the memory that it takes at the peak, and the work of its processors.
+
+mod cost;
+mod shapes;
 
 use crate::support::*;
+use cost::{Cost, Meter, Runs};
 use serde_json::{Value, json};
 use std::{
     collections::BTreeSet,
@@ -16,14 +20,25 @@ const SIZE: usize = 2;
 /// The environment variable with another larger size, in MB.
 const SIZE_VARIABLE: &str = "ABRIDGED_LINEAR_MB";
 
-/// The largest ratio of two costs.
-const RATIO: f64 = 2.3;
+/// The larger size, in bytes.
+fn size() -> usize {
+    std::env::var(SIZE_VARIABLE).ok().and_then(|size| size.parse().ok()).unwrap_or(SIZE) << 20
+}
 
-/// The most runs of a method that seems to break the ratio.
-const RUNS: usize = 3;
+/// Whether the environment names the size.
+fn by_hand() -> bool {
+    std::env::var_os(SIZE_VARIABLE).is_some()
+}
 
-/// Costs that do not depend on a size: locks, settings, the lists of sessions; and arenas of the allocator.
-const FIXED: Cost = Cost { bytes: 256 << 10, memory: 8 << 20 };
+/// The settings of a daemon that maintains nothing by itself.
+fn home() -> Home {
+    let home = Home::new();
+    let model = json!({"provider": "p", "id": "m", "api": "openai_chat", "contextWindow": 1_000_000_000});
+    let settings = json!({"tokens": {"estimator": "chars"}, "compaction": {"enabled": false}, "models": [model],
+        "defaultModel": "p/m"});
+    home.settings(&settings.to_string());
+    home
+}
 
 /// The input of a method that has a size.
 enum Sized {
@@ -178,36 +193,6 @@ fn table() -> Vec<(&'static str, Vec<Sized>)> {
     ]
 }
 
-/// The cost of a request.
-#[derive(Debug, Clone, Copy)]
-struct Cost {
-    /// Bytes that were read and written, of files and pipes.
-    bytes: u64,
-    /// Memory at the peak, above the memory before, in bytes.
-    memory: u64,
-}
-
-impl Cost {
-    /// Whether it is the cost of twice the size of `half`.
-    fn is_linear_over(self, half: Self) -> bool {
-        let is_linear = |all: u64, half: u64, fixed: u64| all as f64 <= half as f64 * RATIO + fixed as f64;
-        is_linear(self.bytes, half.bytes, FIXED.bytes) && is_linear(self.memory, half.memory, FIXED.memory)
-    }
-}
-
-/// A number in a file about a process.
-fn number(daemon: &Daemon, file: &str, name: &str) -> u64 {
-    let text = fs::read_to_string(format!("/proc/{}/{file}", daemon.pid())).expect("a process");
-    let line = text.lines().find_map(|line| line.strip_prefix(name)).expect("a line");
-    line.split_whitespace().next().and_then(|number| number.parse().ok()).expect("a number")
-}
-
-/// The bytes and the memory so far.
-fn so_far(daemon: &Daemon, memory: &str) -> Cost {
-    let bytes = number(daemon, "io", "rchar:") + number(daemon, "io", "wchar:");
-    Cost { bytes, memory: number(daemon, "status", memory) << 10 }
-}
-
 /// A session file of this size: turns with ids `e0`, `e1` and so on.
 fn session(home: &Home, id: &str, size: usize) -> PathBuf {
     let path = home.path(&format!("{id}.jsonl"));
@@ -237,12 +222,7 @@ fn session(home: &Home, id: &str, size: usize) -> PathBuf {
 
 /// The cost of a request with an input of this size, in bytes.
 fn cost(method: &str, input: &Sized, size: usize) -> Option<Cost> {
-    let home = Home::new();
-    let model = json!({"provider": "p", "id": "m", "api": "openai_chat", "contextWindow": 1_000_000_000});
-    let settings = json!({"tokens": {"estimator": "chars"}, "compaction": {"enabled": false}, "models": [model],
-        "defaultModel": "p/m"});
-    home.settings(&settings.to_string());
-    let mut daemon = Daemon::at(home);
+    let mut daemon = Daemon::at(home());
     let opened = |daemon: &mut Daemon, id: &str, size: usize| {
         let path = session(&daemon.home, id, size);
         let answer = daemon.ok("session/load", json!({"path": path}));
@@ -278,22 +258,16 @@ fn cost(method: &str, input: &Sized, size: usize) -> Option<Cost> {
         }
         Nothing(_) => return None,
     };
-    // The peak begins again with the memory now.
-    fs::write(format!("/proc/{}/clear_refs", daemon.pid()), "5").expect("a process of ours");
-    let before = so_far(&daemon, "VmRSS:");
+    let meter = Meter::start(&daemon);
     let answer = daemon.call(method, params);
     assert!(is_text || answer.is_ok(), "{method}: {answer:?}");
-    let behind = so_far(&daemon, "VmHWM:");
-    let cost = Cost { bytes: behind.bytes - before.bytes, memory: behind.memory.saturating_sub(before.memory) };
+    // The rest of a load goes on beside the session.
+    if method == "session/load" && answer.is_ok_and(|answer| answer["indexed"] != json!(true)) {
+        daemon.until("index_ready");
+    }
+    let cost = meter.stop(&daemon);
     daemon.end();
     Some(cost)
-}
-
-#[test]
-fn a_cost_that_grows_with_the_square_is_found() {
-    let cost = |bytes: u64, memory: u64| Cost { bytes: bytes << 20, memory: memory << 20 };
-    assert!(cost(4, 20).is_linear_over(cost(2, 10)));
-    assert!(!cost(8, 20).is_linear_over(cost(2, 10)) && !cost(4, 40).is_linear_over(cost(2, 10)));
 }
 
 #[test]
@@ -310,20 +284,14 @@ fn the_table_has_every_method() {
 
 #[test]
 fn twice_the_size_costs_at_most_a_little_more_than_twice() {
-    let size = std::env::var(SIZE_VARIABLE).ok().and_then(|size| size.parse().ok()).unwrap_or(SIZE) << 20;
+    let size = size();
     let rows = table()
         .into_iter()
         .flat_map(|(method, inputs)| inputs.into_iter().enumerate().map(move |(at, input)| (method, at, input)));
-    let is_broken = |(method, at, input): (&str, usize, Sized)| {
-        // Threads that hold their copies at the same moment move a peak by chance. A cost of the wrong form is too high each time.
-        let mut runs = (0..RUNS).map_while(|_| Some((cost(method, &input, size / 2)?, cost(method, &input, size)?)));
-        let mut last = None;
-        let is_linear = runs.any(|(half, all)| {
-            last = Some(format!("{method}, input {at}: {half:?} for half the size, and {all:?}"));
-            all.is_linear_over(half)
-        });
-        last.filter(|_| !is_linear)
-    };
-    let broken: Vec<String> = rows.filter_map(is_broken).collect();
+    let broken = rows.filter_map(|(method, at, input)| {
+        let runs = Runs::of(|| Some((cost(method, &input, size / 2)?, cost(method, &input, size)?)))?;
+        runs.verdict(&format!("{method} ({at})"))
+    });
+    let broken: Vec<String> = broken.collect();
     assert!(broken.is_empty(), "{broken:#?}");
 }
