@@ -68,6 +68,7 @@ mod navigating;
 mod others;
 mod overhead;
 mod pages;
+mod parsers;
 mod parts;
 mod pi_reader;
 mod planted;
