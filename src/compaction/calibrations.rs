@@ -18,6 +18,9 @@ use crate::{
 /// The number of models whose calibrations a compaction carries.
 const MOST_MODELS: usize = 4;
 
+/// The most models whose reports are remembered: the latest ones. Each report is compared with those of all of them.
+pub const MOST_REMEMBERED: usize = 32;
+
 /// The expected deviation of the overhead from the announced system prompt and tools, in tokens.
 const UNKNOWN_OVERHEAD: f64 = 10_000.0;
 
@@ -95,6 +98,9 @@ impl Calibrations {
         };
         current.1.report(estimated, reported, basis);
         self.learners.push(current);
+        if self.learners.len() > MOST_REMEMBERED {
+            self.learners.remove(0);
+        }
     }
 
     /// The overhead of a model's requests changed by so many reported tokens.

@@ -2,7 +2,10 @@
 //! of the estimates by all reports. An appended entry adds to these sums. An entry that rewrites the context makes the
 //! meter compute them again.
 
-use super::{calibrations::Calibrations, images};
+use super::{
+    calibrations::{Calibrations, MOST_REMEMBERED},
+    images,
+};
 use crate::{
     conversation::{
         calls::Waiting,
@@ -252,9 +255,9 @@ impl Meter {
             None => return,
         };
         let model = outline.model.clone().or_else(|| self.calibrations.model().cloned());
-        let (system, tools) = self.announced.instructions().tokens(self.estimator);
+        let announced = self.announced.sizes(self.estimator).all();
         let bounds = Bounds {
-            line: self.calibrations.line(model.as_ref(), system + tools),
+            line: self.calibrations.line(model.as_ref(), announced),
             window: models::known_window(&sourced.settings, model.as_ref()),
             estimator: self.estimator,
             is_whole: basis == Basis::Whole,
@@ -289,23 +292,31 @@ impl Meter {
 
     fn series_of(&mut self, model: Option<&ModelRef>) -> &mut Series {
         let known = self.series.iter().position(|(of, _)| of.as_ref() == model);
-        let place = known.unwrap_or_else(|| {
-            self.series.push((model.cloned(), Series::default()));
-            self.series.len() - 1
-        });
-        &mut self.series[place].1
+        let newest = match known {
+            Some(place) => self.series.remove(place),
+            None => (model.cloned(), Series::default()),
+        };
+        if self.series.len() == MOST_REMEMBERED {
+            self.series.remove(0);
+        }
+        self.series.push(newest);
+        let last = self.series.len() - 1;
+        &mut self.series[last].1
     }
 
     /// Takes the instructions that an entry announces. Nothing is counted where no earlier count depends on them.
     fn announce(&mut self, entry: &Entry) {
-        let Some(before) = self.announced.take(entry) else { return };
-        if self.calibrations.is_empty() && self.since.anchor == Anchor::None {
+        if !Announced::by(entry) {
             return;
         }
-        let difference = self.announced.instructions().difference(&before, self.estimator);
+        if self.calibrations.is_empty() && self.since.anchor == Anchor::None {
+            return self.announced.take(entry);
+        }
+        let before = self.announced.sizes(self.estimator);
+        self.announced.take(entry);
+        let difference = self.announced.sizes(self.estimator).difference(before);
         if difference != Difference::default() {
-            let (system, tools) = before.tokens(self.estimator);
-            let growth = self.calibrations.announce(difference, system + tools);
+            let growth = self.calibrations.announce(difference, before.all());
             self.since.announced += growth;
             self.confirmed.announced += growth;
             for (model, series) in &mut self.series {
@@ -391,6 +402,9 @@ impl Meter {
     }
 }
 
+/// The most entries between the request of an answer and the answer. They came while the model ran.
+const LONGEST_GAP: usize = 1_000;
+
 /// The request of an answer, as a line after the answer says it.
 #[derive(Clone, Copy)]
 enum Request {
@@ -413,8 +427,9 @@ impl Request {
         }
         let markers = path[place + 1..].iter().take_while(|entry| entry.is_marker());
         let mut requests = markers.filter_map(|marker| marker.requested()).filter(|(of, _)| *of == path[place].id);
+        let near = place.saturating_sub(LONGEST_GAP);
         let size = |gap: &Gap| {
-            let first = path[..place].iter().rposition(|entry| entry.id == gap.from).unwrap_or(place);
+            let first = path[near..place].iter().rposition(|entry| entry.id == gap.from).map_or(place, |at| near + at);
             let last =
                 path[first..place].iter().position(|entry| entry.id == gap.to).map_or(place, |at| first + at + 1);
             let add = |sum: Estimate, entry: &Arc<Entry>| sum.with(entry.outline(), sent(entry, estimator));

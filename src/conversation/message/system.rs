@@ -3,16 +3,123 @@
 //! A message adds its `content` to the prompt, sets or removes (`null`) named `sections`, removes the tools of
 //! `toolsRemoved` and then adds those of `toolsAdded`. A compaction of pi carries the sum of all as `systemMessage`.
 
+use crate::conversation::tokens::{self, Estimator, Size};
 use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
+use std::{collections::HashMap, sync::Arc};
 
-/// The sum of system messages.
-#[derive(Debug, Clone, Default, PartialEq)]
+/// The sum of system messages. A change of it costs as much as the message that makes it, however large the sum is.
+#[derive(Debug, Clone, Default)]
 pub struct SystemPrompt {
-    content: Vec<String>,
-    sections: Vec<(String, String)>,
-    tools: Vec<Value>,
+    content: Vec<Arc<Text>>,
+    sections: Named<Arc<Text>>,
+    tools: Named<Arc<Tool>>,
     timestamp: Option<Value>,
+    text_total: Total,
+    tools_total: Total,
+}
+
+/// A text of the prompt.
+#[derive(Debug)]
+pub struct Text {
+    text: String,
+    size: Size,
+}
+
+/// A tool.
+#[derive(Debug)]
+struct Tool {
+    value: Value,
+    chars: usize,
+    size: Size,
+}
+
+impl Text {
+    fn of(text: &str) -> Arc<Self> {
+        Arc::new(Self { text: text.to_owned(), size: Size::of_text(text) })
+    }
+
+    /// Its tokens by the tokenizer. The first call counts.
+    #[must_use]
+    pub fn counted(&self) -> u32 {
+        self.size.counted(|| tokens::of_text(&self.text))
+    }
+}
+
+impl Tool {
+    fn of(value: &Value) -> Arc<Self> {
+        let chars = tokens::utf16_len(&value.to_string());
+        Arc::new(Self { value: value.clone(), chars, size: Size::of_chars(chars) })
+    }
+
+    fn counted(&self) -> u32 {
+        self.size.counted(|| tokens::of_text(&self.value.to_string()))
+    }
+}
+
+/// Values by name, in the order in which their names came.
+#[derive(Debug, Clone)]
+struct Named<T> {
+    values: Vec<Option<(String, T)>>,
+    places: HashMap<String, usize>,
+}
+
+impl<T> Default for Named<T> {
+    fn default() -> Self {
+        Self { values: Vec::new(), places: HashMap::new() }
+    }
+}
+
+impl<T> Named<T> {
+    /// Sets the value of a name, and returns the one before.
+    fn set(&mut self, name: &str, value: T) -> Option<T> {
+        match self.places.get(name) {
+            Some(place) => self.values[*place].replace((name.to_owned(), value)).map(|(_, before)| before),
+            None => {
+                self.places.insert(name.to_owned(), self.values.len());
+                self.values.push(Some((name.to_owned(), value)));
+                None
+            }
+        }
+    }
+
+    fn remove(&mut self, name: &str) -> Option<T> {
+        let place = self.places.remove(name)?;
+        self.values[place].take().map(|(_, value)| value)
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (&str, &T)> {
+        self.values.iter().flatten().map(|(name, value)| (name.as_str(), value))
+    }
+
+    fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+}
+
+/// The size of texts together.
+#[derive(Debug, Clone, Copy, Default)]
+struct Total {
+    /// Number of the texts that are not empty.
+    texts: usize,
+    /// Their UTF-16 code units.
+    chars: usize,
+    /// Their tokens by the tokenizer, after they were counted once.
+    counted: Option<u64>,
+}
+
+impl Total {
+    fn add(&mut self, chars: usize, count: impl FnOnce() -> u32) {
+        self.texts += usize::from(chars > 0);
+        self.chars += chars;
+        self.counted = self.counted.map(|counted| counted + u64::from(count()));
+    }
+
+    fn remove(&mut self, chars: usize, count: impl FnOnce() -> u32) {
+        self.texts -= usize::from(chars > 0);
+        self.chars -= chars;
+        self.counted = self.counted.map(|counted| counted.saturating_sub(u64::from(count())));
+    }
 }
 
 impl SystemPrompt {
@@ -27,24 +134,36 @@ impl SystemPrompt {
             _ => String::new(),
         };
         if !content.is_empty() {
-            self.content.push(content);
+            let text = Text::of(&content);
+            self.add(&text);
+            self.content.push(text);
         }
         for (name, text) in message["sections"].as_object().into_iter().flatten() {
-            let place = self.sections.iter().position(|(known, _)| known == name);
-            match (text, place) {
-                (Value::String(text), Some(place)) => self.sections[place].1.clone_from(text),
-                (Value::String(text), None) => self.sections.push((name.clone(), text.clone())),
-                (Value::Null, Some(place)) => drop(self.sections.remove(place)),
-                _ => {}
+            let before = match text {
+                Value::String(text) => {
+                    let text = Text::of(text);
+                    self.add(&text);
+                    self.sections.set(name, text)
+                }
+                Value::Null => self.sections.remove(name),
+                _ => None,
+            };
+            if let Some(before) = before {
+                self.text_total.remove(tokens::utf16_len(&before.text), || before.counted());
             }
         }
-        for removed in message["toolsRemoved"].as_array().into_iter().flatten() {
-            self.tools.retain(|tool| tool["name"] != removed["name"]);
+        let removed = message["toolsRemoved"].as_array().into_iter().flatten();
+        for name in removed.filter_map(|tool| tool["name"].as_str()) {
+            if let Some(before) = self.tools.remove(name) {
+                self.tools_total.remove(before.chars, || before.counted());
+            }
         }
-        for added in message["toolsAdded"].as_array().into_iter().flatten().filter(|tool| tool["name"].is_string()) {
-            match self.tools.iter_mut().find(|tool| tool["name"] == added["name"]) {
-                Some(tool) => tool.clone_from(added),
-                None => self.tools.push(added.clone()),
+        for added in message["toolsAdded"].as_array().into_iter().flatten() {
+            let Some(name) = added["name"].as_str() else { continue };
+            let tool = Tool::of(added);
+            self.tools_total.add(tool.chars, || tool.counted());
+            if let Some(before) = self.tools.set(name, tool) {
+                self.tools_total.remove(before.chars, || before.counted());
             }
         }
         if self.timestamp.is_none() {
@@ -52,18 +171,50 @@ impl SystemPrompt {
         }
     }
 
-    /// The text of the prompt: content and sections in their order; none where there is no text.
+    fn add(&mut self, text: &Text) {
+        self.text_total.add(tokens::utf16_len(&text.text), || text.counted());
+    }
+
+    /// The texts of the prompt: content and sections in their order, without empty ones.
+    #[must_use]
+    pub fn texts(&self) -> Vec<Arc<Text>> {
+        let texts = self.content.iter().chain(self.sections.iter().map(|(_, text)| text));
+        texts.filter(|text| !text.text.is_empty()).cloned().collect()
+    }
+
+    /// The text of the prompt; none where there is no text.
     #[must_use]
     pub fn text(&self) -> Option<String> {
-        let parts = self.content.iter().chain(self.sections.iter().map(|(_, text)| text));
-        let parts: Vec<&str> = parts.map(String::as_str).filter(|part| !part.is_empty()).collect();
-        (!parts.is_empty()).then(|| parts.join("\n\n"))
+        let texts = self.texts();
+        let texts: Vec<&str> = texts.iter().map(|text| text.text.as_str()).collect();
+        (!texts.is_empty()).then(|| texts.join(BETWEEN))
     }
 
     /// The tools; none where no message added one.
     #[must_use]
     pub fn tools(&self) -> Option<Vec<Value>> {
-        (!self.tools.is_empty()).then(|| self.tools.clone())
+        (!self.tools.is_empty()).then(|| self.tools.iter().map(|(_, tool)| tool.value.clone()).collect())
+    }
+
+    /// The estimated tokens of the text and of the tools; none of what is not there. With `Tiktoken` the first call counts
+    /// all of them, and a later one what was added since.
+    pub fn tokens(&mut self, estimator: Estimator) -> (Option<u64>, Option<u64>) {
+        let (text, tools) = match estimator {
+            Estimator::Chars => {
+                let between = BETWEEN.len() * self.text_total.texts.saturating_sub(1);
+                let of_chars = |chars: usize| u64::from(tokens::of_chars(chars));
+                (of_chars(self.text_total.chars + between), of_chars(self.tools_total.chars))
+            }
+            Estimator::Tiktoken => {
+                let text = self.text_total.counted;
+                let text = text.unwrap_or_else(|| self.texts().iter().map(|text| u64::from(text.counted())).sum());
+                let of_tools = || self.tools.iter().map(|(_, tool)| u64::from(tool.counted())).sum();
+                let tools = self.tools_total.counted.unwrap_or_else(of_tools);
+                (self.text_total.counted, self.tools_total.counted) = (Some(text), Some(tools));
+                (text, tools)
+            }
+        };
+        ((self.text_total.texts > 0).then_some(text), (!self.tools.is_empty()).then_some(tools))
     }
 
     /// All of it as one message in pi's form; none where there is nothing to say.
@@ -72,18 +223,22 @@ impl SystemPrompt {
         if self.content.is_empty() && self.sections.is_empty() && self.tools.is_empty() {
             return None;
         }
-        let mut message = json!({ "role": "system", "content": self.content.join("\n\n") });
+        let content: Vec<&str> = self.content.iter().map(|text| text.text.as_str()).collect();
+        let mut message = json!({ "role": "system", "content": content.join(BETWEEN) });
         if !self.sections.is_empty() {
-            let sections = self.sections.iter().map(|(name, text)| (name.clone(), Value::from(text.as_str())));
+            let sections = self.sections.iter().map(|(name, text)| (name.to_owned(), Value::from(text.text.as_str())));
             message["sections"] = sections.collect::<Map<_, _>>().into();
         }
-        if !self.tools.is_empty() {
-            message["toolsAdded"] = self.tools.clone().into();
+        if let Some(tools) = self.tools() {
+            message["toolsAdded"] = tools.into();
         }
         message["timestamp"] = self.timestamp.clone().unwrap_or_else(|| 0.into());
         Some(message)
     }
 }
+
+/// Between two texts of the prompt.
+const BETWEEN: &str = "\n\n";
 
 /// The texts of a message's `sections`; none of what is no text.
 pub(super) fn section_texts(sections: Option<&RawValue>) -> Vec<String> {
