@@ -191,7 +191,8 @@ impl Announced {
     /// Notes that the instructions are others.
     fn renew(&mut self) {
         let Sizes { system, tools } = self.sizes_now(Estimator::Chars);
-        self.known = Known { system: self.known.system || system.is_some(), tools: self.known.tools || tools.is_some() };
+        self.known =
+            Known { system: self.known.system || system.is_some(), tools: self.known.tools || tools.is_some() };
         self.instructions = OnceLock::new();
     }
 
@@ -242,10 +243,7 @@ mod tests {
     fn a_part_that_was_never_announced_is_added_and_another_one_grows() {
         let size = |instructions: &Instructions| {
             let (system, tools) = instructions.tokens(Estimator::Chars);
-            Sizes {
-                system: instructions.system_prompt().map(|_| system),
-                tools: instructions.tools().map(|_| tools),
-            }
+            Sizes { system: instructions.system_prompt().map(|_| system), tools: instructions.tools().map(|_| tools) }
         };
         let (short, long) = ("x".repeat(400), "x".repeat(1_000));
         let tools = [json!({"name": "y".repeat(389)})];
@@ -263,12 +261,19 @@ mod tests {
     #[test]
     fn sizes_are_those_of_the_instructions() {
         let system = |message: Value| json!({"type": "message", "id": "a", "message": message});
-        let session = |data: Value| json!({"type": "custom", "id": "a", "customType": "abridged.session", "data": data});
+        let session =
+            |data: Value| json!({"type": "custom", "id": "a", "customType": "abridged.session", "data": data});
         let lines = [
             system(json!({"role": "system", "content": "Base.", "sections": {"a": "one ä", "b": ""}})),
-            system(json!({"role": "system", "content": [{"type": "text", "text": "More."}], "toolsAdded": [{"name": "r"}, {"name": "w", "v": 1}]})),
-            system(json!({"role": "system", "sections": {"a": "another text", "c": "new"}, "toolsRemoved": [{"name": "r"}, {"name": "x"}]})),
-            system(json!({"role": "system", "sections": {"a": null}, "toolsAdded": [{"name": "w", "v": "longer"}, {"name": "r"}]})),
+            system(
+                json!({"role": "system", "content": [{"type": "text", "text": "More."}], "toolsAdded": [{"name": "r"}, {"name": "w", "v": 1}]}),
+            ),
+            system(
+                json!({"role": "system", "sections": {"a": "another text", "c": "new"}, "toolsRemoved": [{"name": "r"}, {"name": "x"}]}),
+            ),
+            system(
+                json!({"role": "system", "sections": {"a": null}, "toolsAdded": [{"name": "w", "v": "longer"}, {"name": "r"}]}),
+            ),
             session(json!({"systemPrompt": "Given by the client."})),
             session(json!({"tools": [{"name": "t"}]})),
             session(json!({})),

@@ -136,7 +136,6 @@ pub struct Moment {
 }
 
 /// The log of a session, as far as the core knows it.
-#[expect(clippy::large_enum_variant, reason = "one lives at a time")]
 enum LogState {
     /// It is here, and work may be given to it.
     Ready(LogFacts),

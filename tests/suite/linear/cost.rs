@@ -64,7 +64,7 @@ impl Runs {
     /// The costs of a request that are not linear. In a run by hand each row is printed.
     pub fn verdict(&self, name: &str) -> Option<String> {
         if super::by_hand() {
-            println!("{name}:{self}");
+            eprintln!("{name}:{self}");
         }
         (!self.is_linear()).then(|| format!("{name}:{self}"))
     }
@@ -146,7 +146,8 @@ fn work(daemon: &Daemon) -> BTreeMap<String, u64> {
 
 #[test]
 fn a_cost_that_grows_with_the_square_is_found() {
-    let cost = |bytes: u64, memory: u64, work: u64| Cost { bytes: bytes << 20, memory: memory << 20, work: work * 10_000_000 };
+    let cost =
+        |bytes: u64, memory: u64, work: u64| Cost { bytes: bytes << 20, memory: memory << 20, work: work * 10_000_000 };
     let is_linear = |all: Cost| Runs::of(|| Some((cost(2, 10, 40), all))).expect("it has a size").is_linear();
     assert!(is_linear(cost(4, 20, 80)));
     for all in [cost(8, 20, 80), cost(4, 40, 80), cost(4, 20, 160)] {

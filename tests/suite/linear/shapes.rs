@@ -44,7 +44,10 @@ const SHAPES: [(&str, Line); 17] = [
         0 => json!({"message": user("text")}),
         _ => json!({"type": "context_edit", "targetId": "e0", "replacement": {"content": "less"}}),
     }),
-    ("pins", |at| json!({"type": "custom_message", "customType": "abridged.pin", "content": format!("pin {at}"), "display": true})),
+    (
+        "pins",
+        |at| json!({"type": "custom_message", "customType": "abridged.pin", "content": format!("pin {at}"), "display": true}),
+    ),
     ("pinned entries", |at| match at % 2 {
         0 => json!({"message": user("text")}),
         _ => json!({"type": "custom", "customType": "abridged.pin", "data": {"entryId": format!("e{}", at - 1)}}),
@@ -52,18 +55,27 @@ const SHAPES: [(&str, Line); 17] = [
     ("labels", |at| json!({"type": "label", "targetId": "e0", "label": format!("label {at}")})),
     ("compactions", |at| match at % 2 {
         0 => json!({"message": user("text")}),
-        _ => json!({"type": "compaction", "summary": "S", "firstKeptEntryId": format!("e{}", at - 1), "tokensBefore": 1}),
+        _ => {
+            json!({"type": "compaction", "summary": "S", "firstKeptEntryId": format!("e{}", at - 1), "tokensBefore": 1})
+        }
     }),
     ("undone compactions", |at| match at % 3 {
         0 => json!({"message": user("text")}),
-        1 => json!({"type": "compaction", "summary": "S", "firstKeptEntryId": format!("e{}", at - 1), "tokensBefore": 1}),
-        _ => json!({"type": "custom", "customType": "abridged.undo", "data": {"compactionEntryId": format!("e{}", at - 1)}}),
+        1 => {
+            json!({"type": "compaction", "summary": "S", "firstKeptEntryId": format!("e{}", at - 1), "tokensBefore": 1})
+        }
+        _ => {
+            json!({"type": "custom", "customType": "abridged.undo", "data": {"compactionEntryId": format!("e{}", at - 1)}})
+        }
     }),
     ("costs", |_| json!({"type": "usage", "purpose": "compaction", "usage": {"input": 5, "output": 1}})),
 ];
 
 /// Ways to write the lines.
-const WRITINGS: [(&str, fn(usize) -> &'static str); 3] = [
+/// A name, and the text after a line with a number.
+type Writing = (&'static str, fn(usize) -> &'static str);
+
+const WRITINGS: [Writing; 3] = [
     ("a line each", |_| "\n"),
     ("all on one line", |_| ""),
     ("behind garbage", |_| "\n{\"type\":\"message\",\"id\":\n"),

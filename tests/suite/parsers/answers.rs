@@ -10,8 +10,9 @@ use abridged::{
     conversation::message::{Message, Usage},
     ids::ModelRef,
     provider::{
-        Answer, Api, Delivery, Delta, Endpoint, KeySource, Part, Request, Trouble, Turn, body::Body, codec,
-        openai_responses, summarizer,
+        Answer, Api, Delivery, Delta, Endpoint, KeySource, Part, Request, Trouble, Turn,
+        body::Body,
+        codec, openai_responses, summarizer,
         turns::{Target, turns},
         withheld::{without_secrets, without_secrets_as_it_stands},
     },

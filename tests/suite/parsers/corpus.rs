@@ -19,7 +19,9 @@ pub fn file(target: &str) -> PathBuf {
 /// The inputs of a target.
 pub fn read(target: &str) -> io::Result<Vec<Vec<u8>>> {
     let text = fs::read_to_string(file(target))?;
-    text.lines().map(|line| input(line).ok_or_else(|| io::Error::new(ErrorKind::InvalidData, line.to_owned()))).collect()
+    text.lines()
+        .map(|line| input(line).ok_or_else(|| io::Error::new(ErrorKind::InvalidData, line.to_owned())))
+        .collect()
 }
 
 /// Replaces the inputs of a target. Small ones come first.

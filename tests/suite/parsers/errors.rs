@@ -72,7 +72,10 @@ fn numbers(found: Meaning) {
             assert!(input < limit && input.saturating_add(output) > limit, "{reservation:?}");
             for estimate in [0, 1, input, limit, u64::MAX] {
                 let next = reservation.next_output(estimate);
-                assert!(next.is_none_or(|next| next < output && next.saturating_add(input) <= limit), "{reservation:?}");
+                assert!(
+                    next.is_none_or(|next| next < output && next.saturating_add(input) <= limit),
+                    "{reservation:?}"
+                );
                 assert!(output_beside(input, limit) >= 1_024);
             }
         }

@@ -2,9 +2,7 @@
 //! ends where its own bytes end.
 
 use super::chunks::choices;
-use abridged::wire::transport::{
-    Chosen, FrameReader, Framing, Inbound, Piece, escaped_len, put_frame, write_pieces,
-};
+use abridged::wire::transport::{Chosen, FrameReader, Framing, Inbound, Piece, escaped_len, put_frame, write_pieces};
 use serde_json::Value;
 use std::io::BufReader;
 

@@ -28,13 +28,16 @@ pub fn check(data: &[u8]) {
     let error = (form / (2 * APIS.len()) % 2 == 1).then_some("it failed");
     let model = ModelRef::parse("p/m").expect("a model");
     let open = vec![OpenCall { id: "call_1|fc_1".to_owned(), name: "read".to_owned() }];
-    let read = |messages: &[&str]| {
-        given::messages(api, messages, &Beside { usage, stop, error }, Some(&model), open.clone())
-    };
+    let read =
+        |messages: &[&str]| given::messages(api, messages, &Beside { usage, stop, error }, Some(&model), open.clone());
     match read(&messages) {
         Ok(made) => are_messages(api, &made, messages.len()),
         Err(Invalid { path, problem }) => {
-            assert!(path.starts_with("messages[") || ["usage", "stopReason", "errorMessage"].contains(&path.split('.').next().unwrap_or_default()), "{path}");
+            assert!(
+                path.starts_with("messages[")
+                    || ["usage", "stopReason", "errorMessage"].contains(&path.split('.').next().unwrap_or_default()),
+                "{path}"
+            );
             assert!(!problem.is_empty());
         }
     }

@@ -1,8 +1,15 @@
 //! A lock file, which may come from a stranger: it is read by a process that looks and by one that takes the lock alike, and
 //! only a file of ours is written over.
 
-use abridged::log::{error::StoreError, lock::{self, Lock}};
-use std::{fs, path::PathBuf, sync::atomic::{AtomicUsize, Ordering}};
+use abridged::log::{
+    error::StoreError,
+    lock::{self, Lock},
+};
+use std::{
+    fs,
+    path::PathBuf,
+    sync::atomic::{AtomicUsize, Ordering},
+};
 
 /// The longest record, in bytes.
 const LONGEST: usize = 16 << 10;

@@ -21,10 +21,7 @@ use abridged::{
     prompts::Prompts,
 };
 use serde_json::Value;
-use std::{
-    ops::ControlFlow,
-    path::Path,
-};
+use std::{ops::ControlFlow, path::Path};
 
 /// The longest error about a file, in bytes. Its path and a part of its content are in it.
 const LONGEST_ERROR: usize = 1_000;
@@ -85,7 +82,7 @@ fn is_taken_by_a_provider(path: &ContextPath) {
         assert_eq!(violations(&messages), Vec::<String>::new());
     }
     let sum: u64 = context.messages().iter().map(|it| u64::from(it.tokens(Estimator::Chars))).sum();
-    assert_eq!(u64::from(context.tokens(Estimator::Chars)), sum);
+    assert_eq!(context.tokens(Estimator::Chars), sum);
     let _ = (path.title(), path.model(), path.session_data(), path.system_prompt(), path.thinking_level(), path.pins());
     for (before, entry) in path.iter().zip(path.iter().skip(1)) {
         assert_eq!(entry.parent.as_ref(), Some(&before.id), "each is the parent of the next");
@@ -146,10 +143,7 @@ fn is_the_same_in_two_parts(file: &[u8], split: usize, whole: &Opened) {
     }
     // A last line without a newline may still be on its way.
     if history.entry_count() == whole.history.entry_count() {
-        assert_eq!(
-            history.path().last().map(|leaf| &leaf.id),
-            whole.history.path().last().map(|leaf| &leaf.id)
-        );
+        assert_eq!(history.path().last().map(|leaf| &leaf.id), whole.history.path().last().map(|leaf| &leaf.id));
         // A session reads what stands before the compaction of another program when it has the new path.
         if !history.path().lacks_its_past() {
             assert_eq!(sent(history.path()), sent(whole.history.path()));
@@ -170,7 +164,7 @@ fn keeps_its_bytes(file: &[u8], version: &u32) {
     let line = format!(
         r#"{{"type":"message","id":"{id}","parentId":{parent},"timestamp":"2026-01-01T00:00:00.000Z","message":{{"role":"user","content":"on"}}}}"#
     );
-    match log.append(&[line.clone()], leaf.as_ref()) {
+    match log.append(std::slice::from_ref(&line), leaf.as_ref()) {
         Ok(Appended::Written { .. }) => {}
         Ok(Appended::Behind(grown)) => return assert!(!grown.entries.is_empty()),
         Err(error) => return assert!(error.to_string().len() <= LONGEST_ERROR, "{error}"),

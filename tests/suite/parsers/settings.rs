@@ -70,7 +70,8 @@ fn is_valid(value: &Value) {
 /// Layers that are valid one by one are valid together.
 fn is_in_force(value: &Value, trust: Trust) {
     let (project, _) = allowed(value, trust);
-    for layers in [vec![(Source::Global, value.clone())], vec![(Source::Global, before()), (Source::Project, project)]] {
+    for layers in [vec![(Source::Global, value.clone())], vec![(Source::Global, before()), (Source::Project, project)]]
+    {
         let layers = Layers::of(layers);
         let sourced = layers.with_session(None).unwrap_or_else(|problem| panic!("{problem}: {value}"));
         let shown = told(&sourced.settings);

@@ -238,7 +238,7 @@ fn requested(context: &Identity, state: &State, before: &[Append], params: &Appe
     }
     let place = path.position(context.leaf.as_ref()?).filter(|_| params.parent_entry_id.is_none())?;
     let since = || path[place + 1..].iter().chain(given::staged_before(before)).filter(|entry| entry.in_context());
-    let gap = Gap { from: since().next()?.id.clone(), to: since().last()?.id.clone() };
+    let gap = Gap { from: since().next()?.id.clone(), to: since().next_back()?.id.clone() };
     let is_answer = |entry: &Arc<Entry>| entry.is_from(Role::Assistant) && entry.outline().is_some_and(|it| !it.failed);
     match (params.context_id.is_some(), since().any(is_answer)) {
         (true, false) => Some(Requested::Without(gap)),
