@@ -2822,7 +2822,11 @@ export type HookOutcome =
   | "replaced"
   /** The client did not answer in time. */
   | "timeout"
-  /** The client answered with an error, or with a summary that is not used. */
+  /**
+   * The client answered with an error, or with a summary that is not used. Also where the process that asked ended
+   * before
+   * the answer.
+   */
   | "error";
 
 /** Severity of a notice. */

@@ -23,7 +23,6 @@ mod steps;
 pub mod summarizer;
 pub mod trouble;
 pub mod turns;
-pub mod withheld;
 
 use crate::{conversation::message::Usage, secret::Secret};
 pub use dialect::{Dialect, Model};

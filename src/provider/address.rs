@@ -1,5 +1,7 @@
 //! Addresses of servers, and the form in which they may be shown.
 
+pub mod withheld;
+
 /// Whether a URL is an address of this machine.
 #[must_use]
 pub fn is_local(url: &str) -> bool {

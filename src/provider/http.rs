@@ -3,12 +3,15 @@
 #![expect(clippy::disallowed_methods, reason = "the deadline of a connection")]
 
 use super::{
-    Answer, Api, Delivery, Delta, Encoded, Endpoint, Part, Reach, Request, Trouble, TroubleKind, address,
+    Answer, Api, Delivery, Delta, Encoded, Endpoint, Part, Reach, Request, Trouble, TroubleKind,
+    address::{
+        self,
+        withheld::{without_secrets, without_secrets_as_it_stands},
+    },
     body::{Body, Progress, Worth, endless},
     codec,
     format::WireFormat,
     keys,
-    withheld::{without_secrets, without_secrets_as_it_stands},
 };
 use crate::{secret::Secret, text};
 use reqwest::{

@@ -8,11 +8,11 @@ pub(super) mod speculating;
 use super::{
     Core, LogState, Starts,
     agenda::Unit,
-    commands::prune,
+    commands::{append::Append, prune},
     due::{Due, DueCompaction, DueRepeat},
     edit::Staged,
     work::Work,
-    writing::{FollowUp, Write, appends::Append},
+    writing::{FollowUp, Write},
 };
 use crate::{
     compaction::{

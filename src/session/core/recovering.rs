@@ -18,11 +18,11 @@ use self::{
 };
 use super::{
     Core,
-    commands::context::too_large,
+    commands::{append::Append, context::too_large},
     due::{Due, DueCompaction, DueRecovery},
     edit::Staged,
     work::Work,
-    writing::{FollowUp, Write, appends::Append},
+    writing::{FollowUp, Write},
 };
 use crate::{
     compaction::{

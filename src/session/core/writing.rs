@@ -1,6 +1,6 @@
 //! Writes of a session: to the disk, and announced afterwards.
 
-pub(super) mod appends;
+mod appends;
 mod edits;
 
 use super::{command::Command, due::DueRecovery};

@@ -11,10 +11,10 @@ use abridged::{
     ids::ModelRef,
     provider::{
         Answer, Api, Delivery, Delta, Endpoint, KeySource, Part, Request, Trouble, Turn,
+        address::withheld::{without_secrets, without_secrets_as_it_stands},
         body::Body,
         codec, openai_responses, summarizer,
         turns::{Target, turns},
-        withheld::{without_secrets, without_secrets_as_it_stands},
     },
     secret::Secret,
 };
@@ -93,7 +93,7 @@ impl Read {
         Self { answer, text, thinking, call }
     }
 
-    /// What is told of a stream is what its answer says, in any order.
+    /// Updates of a stream say the same as its answer, in any order.
     fn tells_what_it_says(&self) {
         let Ok(answer) = &self.answer else { return };
         let (mut text, mut thinking) = (0, 0);

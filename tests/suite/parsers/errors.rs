@@ -83,7 +83,7 @@ fn numbers(found: Meaning) {
     }
 }
 
-/// What a person is told is one line of a limited length.
+/// The text for a person is one line of a limited length.
 pub fn told(trouble: &Trouble) {
     let told = trouble.to_string();
     assert!(told.chars().count() <= MOST_TOLD, "{} characters: {told}", told.chars().count());

@@ -60,7 +60,7 @@ fn are_few_and_placed(text: &str, problems: &[Problem]) {
     }
 }
 
-/// What was kept is read again without a problem.
+/// The kept settings are read again without a problem.
 fn is_valid(value: &Value) {
     let again = checked::check(&value.to_string(), None);
     assert!(!again.problems.iter().any(Problem::is_fatal), "{:?} in {value}", again.problems);

@@ -20,7 +20,6 @@ use crate::{
             command::{Command, CommandMethod},
             edit::NotStaged,
             recovering::reports::contexts::Identity,
-            writing::appends::Append,
         },
         effects::Ticket,
         fault::{Fault, planted},
@@ -116,6 +115,25 @@ fn of_another_session(entry: &EntryId) -> Failure {
         Failure::shortened(entry)
     );
     Failure::params("contextId", what)
+}
+
+/// An append that is being written.
+pub(in crate::session::core) struct Append {
+    pub params: AppendParams,
+    pub staged: Staged,
+    /// The context that its answer belongs to.
+    pub context: Identity,
+    /// The model of the session before it.
+    pub model: Option<ModelRef>,
+    pub ticket: Ticket,
+}
+
+impl Append {
+    /// Whether its last message is an answer that failed or was cut off.
+    pub fn may_be_recovered(&self) -> bool {
+        let outline = self.staged.entries.last().and_then(|entry| entry.outline());
+        outline.is_some_and(|outline| outline.failed || outline.cut_off)
+    }
 }
 
 /// The reason why an append has no entries.

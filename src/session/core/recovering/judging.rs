@@ -11,7 +11,7 @@ use crate::{
     protocol::notices::NoticeCode,
     provider::overflow::{self, Meaning, Overflow},
     session::{
-        core::{Core, commands::append, learning, recovering::reports::contexts::Identity, writing::appends::Append},
+        core::{Core, commands::append, commands::append::Append, learning, recovering::reports::contexts::Identity},
         fault::{Fault, planted},
     },
 };

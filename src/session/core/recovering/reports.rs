@@ -3,7 +3,7 @@
 
 pub mod contexts;
 
-use super::super::{Core, learning, writing::appends::Append};
+use super::super::{Core, commands::append::Append, learning};
 use crate::{
     conversation::{evidence::Verdict, tokens::Estimator},
     models::{ModelRef, learned::WindowOrigin},

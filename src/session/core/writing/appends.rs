@@ -3,37 +3,17 @@
 use super::{Unanswered, Write};
 use crate::{
     conversation::{entry::Entry, mirroring},
-    ids::ModelRef,
     protocol::{
         errors::Failure,
         types::{AppendAnswer, AppendParams},
     },
     session::{
-        core::{Core, LogState, command::Command, commands::append::Staged, recovering::reports::contexts::Identity},
+        core::{Core, LogState, command::Command, commands::append::Append},
         effects::Ticket,
         fault::{Fault, planted},
     },
 };
 use std::sync::Arc;
-
-/// An append that is being written.
-pub(in crate::session::core) struct Append {
-    pub params: AppendParams,
-    pub staged: Staged,
-    /// The context that its answer belongs to.
-    pub context: Identity,
-    /// The model of the session before it.
-    pub model: Option<ModelRef>,
-    pub ticket: Ticket,
-}
-
-impl Append {
-    /// Whether its last message is an answer that failed or was cut off.
-    fn may_be_recovered(&self) -> bool {
-        let outline = self.staged.entries.last().and_then(|entry| entry.outline());
-        outline.is_some_and(|outline| outline.failed || outline.cut_off)
-    }
-}
 
 /// Appends that are written together.
 struct Appends(Vec<Append>);

@@ -14,7 +14,7 @@ const WINDOWS: u64 = 2;
 /// The part of a size that the session may count, in percent. It counts by a tokenizer, and the models of the simulator by a
 /// quarter of the characters: their texts have up to eight characters in a token.
 const COUNTED: u64 = 50;
-/// Tokens that may come beside the windows: the instructions of a request, which are large beside a small window.
+/// Tokens that may come beside each window: the instructions of its request, which are large beside a small window.
 const INSTRUCTIONS: u64 = 1_000;
 
 /// Tokens of requests, each with the time of day of its request.
@@ -78,7 +78,7 @@ impl Spending {
         let (Some(spent), Some(window)) = (self.at_request.take(), usage.and_then(|usage| usage.context_window)) else {
             return Ok(());
         };
-        let most = WINDOWS * window * 100 / COUNTED + INSTRUCTIONS;
+        let most = WINDOWS * (window * 100 / COUNTED + INSTRUCTIONS);
         require(spent <= most, Rule::SpendingIsBounded, || {
             format!("a summary is asked for ahead behind {spent} tokens without use, in a window of {window}")
         })

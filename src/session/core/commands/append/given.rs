@@ -5,7 +5,7 @@ use crate::{
     models::ModelRef,
     protocol::{errors::Failure, types::AppendParams},
     provider::given::{self, Beside, OpenCall},
-    session::{core::writing::appends::Append, state::State},
+    session::{core::commands::append::Append, state::State},
 };
 use std::{borrow::Cow, collections::HashSet, sync::Arc};
 

@@ -11,7 +11,7 @@ use crate::{
     log::history::homes::{Branch, Home},
     protocol::{errors::Failure, types::AppendParams},
     session::{
-        core::{edit::NotStaged, writing::appends::Append},
+        core::{commands::append::Append, edit::NotStaged},
         log_work::{Fetch, Fetched, HomesOrder},
         state::State,
     },
