@@ -47,7 +47,8 @@ impl Operations {
                 return Err(format!("a second start of {:?}", key(kind)));
             }
             if event.kind.strip_suffix("_end") == Some(kind) && !self.open.remove(&key(kind)) {
-                let failed = event.params["event"]["outcome"] == "failed";
+                // A hook has another word for it.
+                let failed = ["failed", "error"].iter().any(|outcome| event.params["event"]["outcome"] == *outcome);
                 let times = self.left.entry(key(kind)).or_default();
                 *times += 1;
                 if !self.killed || !failed || *times > 1 {
