@@ -36,7 +36,8 @@ pub struct Spending {
 impl Spending {
     /// A life begins.
     pub fn opens(&mut self) {
-        self.comes_to_nothing();
+        // A request that was in flight at a kill leaves no record in the file, so the next life cannot count it.
+        self.ahead = None;
         self.at_request = None;
     }
 
