@@ -103,6 +103,9 @@ pub enum Fetched {
     Homes(Box<Homes>),
 }
 
+/// Makes an entry for the same write as a move to another path. None where that path needs none.
+pub type Adds = Box<dyn FnOnce(&Path) -> Option<Arc<Entry>> + Send>;
+
 /// Entries that are to be appended.
 pub struct AppendWork {
     /// The entries.
@@ -115,6 +118,10 @@ pub struct AppendWork {
     pub source: Option<Sealed>,
     /// The index, where there is one.
     pub library: Option<Library>,
+    /// Makes one more entry where they do not continue the path, for the path that they lead to.
+    pub adds: Option<Adds>,
+    /// The path that they lead to, where the session knows it without an index.
+    pub leads_to: Option<Path>,
     /// The entries are counted by this estimator before the result goes back. The time is the writer's, and every answer
     /// has counts in the place of estimates.
     pub count: Option<Estimator>,
@@ -132,6 +139,8 @@ pub struct UndoWork {
     pub library: Option<Library>,
     /// Makes the ids of its entries.
     pub stamps: Stamps,
+    /// Makes one more entry, for the path that it leads to.
+    pub adds: Option<Adds>,
 }
 
 /// A result of work on the log.
@@ -144,6 +153,8 @@ pub enum LogDone {
         path: Option<Result<Path, StoreError>>,
         /// The entries of an undo, which were made behind the path that it restores.
         undone: Option<Vec<Arc<Entry>>>,
+        /// The entry that was added for the new path.
+        added: Option<Arc<Entry>>,
     },
     /// The path was read again.
     Woke(Result<Path, StoreError>),
@@ -238,15 +249,24 @@ fn last_mirror(of: &EntryId, behind: Wanted, blocking: &Blocking) -> Result<Entr
 
 impl AppendWork {
     fn run(self, log: &mut dyn Log, blocking: &Blocking) -> LogDone {
-        let Self { entries, leaf, continues, source, library, count } = self;
+        let Self { mut entries, leaf, continues, source, library, adds, leads_to, count } = self;
+        // A walk from the end reads everything up to a parent that lies far back.
+        let mut by_index = match &library {
+            Some(library) if !continues => library.path_behind(&entries, blocking).transpose(),
+            _ => None,
+        };
+        let there = by_index.as_ref().and_then(|path| path.as_ref().ok()).or(leads_to.as_ref());
+        let added = adds.zip(there).and_then(|(adds, there)| adds(there));
+        if let Some(added) = &added {
+            entries.push(added.clone());
+            if let Some(Ok(path)) = &mut by_index {
+                path.push(added.clone());
+            }
+        }
         let appended = log.append(&lines(&entries), leaf.as_ref());
         let path = match (&appended, source) {
             (Ok(Appended::Written { at, others }), Some(source)) if !continues || !others.is_empty() => {
-                // A walk from the end reads everything up to a parent that lies far back.
-                let by_index = match &library {
-                    Some(library) if others.is_empty() => library.path_behind(&entries, blocking).transpose(),
-                    _ => None,
-                };
+                let by_index = by_index.filter(|_| others.is_empty());
                 let path = by_index.unwrap_or_else(|| source.open(blocking).path_from(log.end()));
                 let new: Vec<Placed> = others.iter().cloned().chain(placed(&entries, *at)).collect();
                 Some(path.map(|path| with_its_past(path, library.as_ref(), &new, blocking)))
@@ -263,26 +283,30 @@ impl AppendWork {
                 path[path.first_kept()..].iter().for_each(|entry| entry.count());
             }
         }
-        LogDone::Wrote { appended, path, undone: None }
+        LogDone::Wrote { appended, path, undone: None, added }
     }
 }
 
 impl UndoWork {
     fn run(self, log: &mut dyn Log, blocking: &Blocking) -> LogDone {
-        let Self { undoing, leaf, reader, library, mut stamps } = self;
+        let Self { undoing, leaf, reader, library, mut stamps, adds } = self;
         match reader.path_behind(undoing.marker().clone(), log.end(), blocking) {
             Ok(path) => {
                 let path = with_its_past(path, library.as_ref(), &[], blocking);
-                let (entries, path) = undoing.complete(path, &mut stamps);
+                let (mut entries, mut path) = undoing.complete(path, &mut stamps);
+                if let Some(added) = adds.and_then(|adds| adds(&path)) {
+                    path.push(added.clone());
+                    entries.push(added);
+                }
                 let appended = match log.append(&lines(&entries), leaf.as_ref()) {
                     Ok(Appended::Behind(grown)) => {
                         Ok(Appended::Behind(grown_with_its_past(grown, library.as_ref(), blocking)))
                     }
                     appended => appended,
                 };
-                LogDone::Wrote { appended, path: Some(Ok(path)), undone: Some(entries) }
+                LogDone::Wrote { appended, path: Some(Ok(path)), undone: Some(entries), added: None }
             }
-            Err(error) => LogDone::Wrote { appended: Err(error), path: None, undone: None },
+            Err(error) => LogDone::Wrote { appended: Err(error), path: None, undone: None, added: None },
         }
     }
 }

@@ -60,6 +60,10 @@ impl Write for Delivery {
         self.costs.entries.iter().chain(&self.entries).cloned().collect()
     }
 
+    fn take_added(&mut self, added: Arc<Entry>) {
+        self.entries.push(added);
+    }
+
     fn written(self: Box<Self>, core: &mut Core) {
         core.delivered(*self, Ok(()));
     }

@@ -39,6 +39,9 @@ pub(super) trait Write: Send {
         None
     }
 
+    /// Takes the entry that was written behind the others, where they move the session to another path.
+    fn take_added(&mut self, _: Arc<Entry>) {}
+
     /// Sets the entries that an undo became.
     fn set_undone(&mut self, _: Vec<Arc<Entry>>) {}
 
@@ -99,13 +102,22 @@ impl Core {
         self.log_out(work, |log| LogState::Writing(log, write));
     }
 
-    fn append_work(&self, write: &dyn Write) -> LogWork {
+    fn append_work(&mut self, write: &dyn Write) -> LogWork {
         let entries = write.entries();
+        let continues = self.state.path().continues_with_all(&entries);
+        let adds = if continues { None } else { self.delayed_there() };
+        let (path, library) = (self.state.path(), self.state.history().library());
+        let leads_to = match (&library, &adds) {
+            (None, Some(_)) => leads_to(path, &entries),
+            _ => None,
+        };
         LogWork::Append(AppendWork {
-            leaf: self.state.path().last().map(|leaf| leaf.id.clone()),
-            continues: self.state.path().continues_with_all(&entries),
+            leaf: path.last().map(|leaf| leaf.id.clone()),
+            continues,
             source: self.state.history().source().cloned(),
-            library: self.state.history().library(),
+            library,
+            adds,
+            leads_to,
             count: self.state.counts_with(),
             entries,
         })
@@ -113,7 +125,9 @@ impl Core {
 
     /// An undo. Its entries depend on the path without the compaction, which is read first.
     fn undo_work(&mut self, undoing: Undoing) -> LogWork {
+        let adds = self.delayed_there();
         LogWork::Undo(Box::new(UndoWork {
+            adds,
             undoing,
             leaf: self.state.path().last().map(|leaf| leaf.id.clone()),
             reader: self.state.history().reader(),
@@ -137,7 +151,10 @@ impl Core {
             return;
         };
         match (done, write, fetching) {
-            (LogDone::Wrote { appended, path, undone }, Some(write), None) => self.wrote(appended, path, undone, write),
+            (LogDone::Wrote { appended, path, undone, added }, Some(mut write), None) => {
+                added.into_iter().for_each(|added| write.take_added(added));
+                self.wrote(appended, path, undone, write);
+            }
             (LogDone::Woke(path), None, None) => self.woke(path),
             (LogDone::CaughtUp(grown), None, None) => self.caught_up(grown),
             (LogDone::Indexed(result), None, None) => {
@@ -264,6 +281,13 @@ impl Core {
         };
         self.emit(About { entry: Some(entry.id.clone()), operation }, event);
     }
+}
+
+/// The path that entries lead to which follow an entry of this path. None where they do not.
+fn leads_to(path: &Path, entries: &[Arc<Entry>]) -> Option<Path> {
+    let beginning = path.up_to(entries.first()?.parent.as_ref()?)?;
+    let is_chain = beginning.continues_with_all(entries);
+    is_chain.then(|| entries.iter().fold(beginning, |path, entry| path.with(entry.clone())))
 }
 
 #[cfg(test)]

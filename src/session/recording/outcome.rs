@@ -79,7 +79,7 @@ impl Failing {
         match done {
             LogDone::Woke(Err(error)) | LogDone::Wrote { path: Some(Err(error)), .. } => Some(error.into()),
             // An undo that could not read the path did not write.
-            LogDone::Wrote { appended: Err(error), path: None, undone: None } => Some(error.into()),
+            LogDone::Wrote { appended: Err(error), path: None, undone: None, .. } => Some(error.into()),
             LogDone::CaughtUp(Err(error)) | LogDone::Fetched(Err(error)) | LogDone::Indexed(Err(error)) => {
                 Some(error.into())
             }
@@ -99,10 +99,12 @@ impl Failing {
             LogDone::CaughtUp(_) => LogDone::CaughtUp(Err(self.into())),
             LogDone::Fetched(_) => LogDone::Fetched(Err(self.into())),
             LogDone::Indexed(_) => LogDone::Indexed(Err(self.into())),
-            LogDone::Wrote { appended: Ok(appended), path: Some(_), undone: None } => {
-                LogDone::Wrote { appended: Ok(appended), path: Some(Err(self.into())), undone: None }
+            LogDone::Wrote { appended: Ok(appended), path: Some(_), undone: None, added } => {
+                LogDone::Wrote { appended: Ok(appended), path: Some(Err(self.into())), undone: None, added }
             }
-            LogDone::Wrote { .. } => LogDone::Wrote { appended: Err(self.into()), path: None, undone: None },
+            LogDone::Wrote { .. } => {
+                LogDone::Wrote { appended: Err(self.into()), path: None, undone: None, added: None }
+            }
         }
     }
 }

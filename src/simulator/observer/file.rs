@@ -57,6 +57,8 @@ pub struct File {
     given: HashSet<EntryId>,
     /// An undo is being written: its entries are made by the writer.
     undo_is_out: bool,
+    /// A move to another path is being written: the writer may add an entry about the compaction after the turn.
+    move_is_out: bool,
     /// Entries of this life may follow any other one.
     branches: bool,
     /// Whether another program has written.
@@ -85,7 +87,7 @@ impl File {
         self.announced = self.lines.len();
         self.found = disk.length();
         self.given.clear();
-        (self.undo_is_out, self.branches) = (false, false);
+        (self.undo_is_out, self.move_is_out, self.branches) = (false, false, false);
         Ok(())
     }
 
@@ -124,7 +126,8 @@ impl File {
             self.lines.push(Line { text: text.into(), entry: None, parent, written_by, is_stray: false });
             return Ok(());
         };
-        let ours = self.undo_is_out || self.given.contains(&entry.id);
+        let is_added = self.move_is_out && entry.ours("after_turn").is_some();
+        let ours = self.undo_is_out || is_added || self.given.contains(&entry.id);
         self.another_wrote |= !ours;
         // A parent that no earlier line has is the entry before.
         let before = || self.lines.iter().rposition(|line| line.entry.is_some());
@@ -209,6 +212,7 @@ impl File {
     /// Work is given to the log. `branches`: an entry may follow any other one.
     pub fn given(&mut self, work: &LogWork, branches: bool) -> Verdict {
         self.undo_is_out = matches!(work, LogWork::Undo(_));
+        self.move_is_out = matches!(work, LogWork::Append(work) if work.adds.is_some());
         self.branches = branches;
         if let LogWork::Append(work) = work {
             self.given.extend(work.entries.iter().map(|entry| entry.id.clone()));
@@ -222,7 +226,7 @@ impl File {
 
     /// The log is here, and the effects of its work were performed. Further lines are those of another program.
     pub fn log_is_here(&mut self) {
-        self.undo_is_out = false;
+        (self.undo_is_out, self.move_is_out) = (false, false);
     }
 
     /// An entry is announced, with its line where that is sent. Returns its place.

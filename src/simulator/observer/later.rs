@@ -34,8 +34,6 @@ pub struct Later {
     rests: bool,
     /// Whether the client was told that the newest entry could not be written.
     is_unrecorded: bool,
-    /// Whether the session has moved to another path, whose newest entry may be outdated.
-    is_elsewhere: bool,
     /// Those that have ended, in this life or one before.
     over: HashSet<OperationId>,
 }
@@ -129,7 +127,7 @@ impl Later {
             self.superseded.extend(self.pending.iter().cloned());
         }
         if entry.ours("after_turn").is_some() {
-            (self.is_unrecorded, self.is_elsewhere) = (false, false);
+            self.is_unrecorded = false;
         }
     }
 
@@ -165,7 +163,7 @@ impl Later {
 
     /// The session is at another entry.
     pub fn moves(&mut self) {
-        (self.rests, self.is_elsewhere) = (true, true);
+        self.rests = true;
     }
 
     /// A message came.
@@ -185,7 +183,7 @@ impl Later {
         running: &[Unfinished],
         access: Access,
     ) -> Result<Option<OperationId>, Violation> {
-        let (mut over, may_be_outdated) = (std::mem::take(&mut self.over), self.is_unrecorded || self.is_elsewhere);
+        let (mut over, may_be_outdated) = (std::mem::take(&mut self.over), self.is_unrecorded);
         let waits = stored(file).filter(|_| access == Access::Write);
         if let Some(id) = &waits {
             let has_started = running.iter().any(|left| left.operation_id == *id);
@@ -199,7 +197,7 @@ impl Later {
         let waits = waits.filter(|id| running.iter().all(|left| left.operation_id != *id));
         *self = Self {
             rests: true,
-            is_elsewhere: may_be_outdated,
+            is_unrecorded: may_be_outdated,
             over,
             introduced: waits.iter().cloned().collect(),
             pending: waits.iter().cloned().collect(),

@@ -260,7 +260,8 @@ mod tests {
         assert_eq!(named["cancelled"].as_array().map(Vec::len), Some(1), "the first one is being written");
 
         // Another program was faster.
-        let behind = LogDone::Wrote { appended: Ok(Appended::Behind(Grown::default())), path: None, undone: None };
+        let behind =
+            LogDone::Wrote { appended: Ok(Appended::Behind(Grown::default())), path: None, undone: None, added: None };
         let facts = held.facts();
         held.feed(Input::Log(Some(behind), facts));
         let id = named["cancelled"][0]["operationId"].as_str().expect("an id").into();

@@ -23,6 +23,12 @@ impl Write for Appends {
         self.0.iter().flat_map(|append| append.staged.entries.clone()).collect()
     }
 
+    fn take_added(&mut self, added: Arc<Entry>) {
+        if let Some(last) = self.0.last_mut() {
+            last.staged.entries.push(added);
+        }
+    }
+
     fn written(self: Box<Self>, core: &mut Core) {
         let Self(mut appends) = *self;
         if planted(Fault::AppendsReversed) {

@@ -31,6 +31,10 @@ impl Write for EditWrite {
         self.staged.entries.clone()
     }
 
+    fn take_added(&mut self, added: Arc<Entry>) {
+        self.staged.entries.push(added);
+    }
+
     fn take_undoing(&mut self) -> Option<Undoing> {
         self.staged.undoing.take().map(|undoing| *undoing)
     }

@@ -203,6 +203,8 @@ impl Play {
             continues: true,
             source: None,
             library: None,
+            adds: None,
+            leads_to: None,
             count: None,
         })))
     }

@@ -1,9 +1,9 @@
 //! The compaction after the turn in the file: an entry with its request, or one that says that it waits no more.
 
 use crate::{
-    conversation::{entry::Entry, mirroring},
-    ids::OperationId,
-    log::Unfinished,
+    conversation::{entry::Entry, mirroring, path::Path},
+    ids::{OperationId, SessionId},
+    log::{Access, Unfinished},
     protocol::{errors::Failure, notices::NoticeCode, types::CompactParams},
     session::{
         core::{
@@ -15,6 +15,7 @@ use crate::{
         },
         effects::Ticket,
         jobs::defect,
+        log_work::Adds,
         operations::{Asked, Kind as _},
         stop::Stop,
     },
@@ -45,6 +46,12 @@ pub(in crate::session::core) struct Asker {
 }
 
 impl Stored {
+    /// The compaction that waits by the newest entry on a path.
+    fn on(path: &Path, session: &SessionId) -> Option<Self> {
+        let stored = Self::deserialize(path.after_turn()?).ok()?;
+        (stored.params.session_id == *session).then_some(stored)
+    }
+
     fn of(delayed: &Delayed) -> Value {
         let Delayed { request: Request { id, params, .. }, since, .. } = delayed;
         // No request waits for it after a restart, and the leaf was compared when it was asked for.
@@ -100,8 +107,28 @@ impl Core {
 
     /// The compaction that waits by the newest entry on the path.
     fn stored_delayed(&self) -> Option<Stored> {
-        let stored = Stored::deserialize(self.state.path().after_turn()?).ok()?;
-        (stored.params.session_id == self.state.id).then_some(stored)
+        Stored::on(self.state.path(), &self.state.id)
+    }
+
+    /// Makes the entry about the compaction after the turn for a path that the session moves to, where that path says something
+    /// else. It stands in the same write as the move: no restart behind it brings back a compaction that is over, or loses one
+    /// that waits.
+    pub(in crate::session::core) fn delayed_there(&mut self) -> Option<Adds> {
+        if self.log_facts().access != Access::Write {
+            return None;
+        }
+        let waits = self.upkeep.after_turn.waiting.as_ref();
+        let waits = waits.map(|delayed| (delayed.request.id.clone(), Stored::of(delayed)));
+        let (session, stamp) = (self.state.id.clone(), self.stamps.stamp());
+        Some(Box::new(move |there: &Path| {
+            let stored = Stored::on(there, &session).map(|stored| stored.operation_id);
+            let (id, data) = waits.unzip();
+            let is_outdated = stored != id;
+            let data = data.unwrap_or_else(|| json!({ "operationId": stored }));
+            let fields = [("customType", "abridged.after_turn".into()), ("data", data)];
+            let leaf = there.last().map(|leaf| &leaf.id);
+            is_outdated.then(|| mirroring::entry_of("custom", &stamp, leaf, &fields)).flatten()
+        }))
     }
 
     /// The compaction has started. The lock names it until the file does not.
