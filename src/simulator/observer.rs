@@ -58,6 +58,7 @@ use operations::Operations;
 use recoveries::Recoveries;
 use requests::{Asked, Requests};
 pub use rules::Rule;
+pub use rules::spending::Clocks;
 use rules::spending::Spending;
 use rules::trust::Trust;
 use serde_json::Value;
@@ -223,10 +224,10 @@ impl Observer {
         self.trust.exchanged(exchange);
     }
 
-    /// So many requests were sent to models until now, in milliseconds since 1970. Models may have read so many of their tokens.
-    pub fn models_were_asked(&mut self, requests: u64, tokens: u64, now: i64) {
+    /// So many requests were sent to models until now. Models may have read so many of their tokens.
+    pub fn models_were_asked(&mut self, requests: u64, tokens: u64, now: Clocks) {
         self.spending.sent(tokens, now);
-        self.budget.sent(requests, now);
+        self.budget.sent(requests, now.day);
         self.calls.sent(requests);
     }
 

@@ -27,7 +27,7 @@ use crate::{
     settings::{Layers, trust::Trust},
     simulator::{
         action::{PanicAt, Rights},
-        observer::Violation,
+        observer::{Clocks, Violation},
         setup,
         tasks::Tasks,
     },
@@ -433,7 +433,9 @@ impl World<'_> {
         let lives = self.lives;
         let at = self.moment();
         self.report.steps += 1;
-        self.observer.models_were_asked(self.models.count(), self.models.tokens(), at.wall.as_millisecond());
+        let timers = i64::try_from(self.clock.passed().as_millis()).unwrap_or(i64::MAX);
+        let now = Clocks { day: at.wall.as_millisecond(), timers };
+        self.observer.models_were_asked(self.models.count(), self.models.tokens(), now);
         for call in self.models.take_calls() {
             self.observer.hook_is_asked(call);
         }

@@ -17,8 +17,25 @@ const COUNTED: u64 = 50;
 /// Tokens that may come beside each window: the instructions of its request, which are large beside a small window.
 const INSTRUCTIONS: u64 = 1_000;
 
-/// Tokens of requests, each with the time of day of its request.
-type Tokens = Vec<(i64, u64)>;
+/// A time by both clocks, in milliseconds.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Clocks {
+    /// The time of day since 1970. It may be set forward and back.
+    pub day: i64,
+    /// The clock of timers, which no one sets.
+    pub timers: i64,
+}
+
+impl Clocks {
+    /// Whether it is of the last hour. A session that is open forgets tokens by the clock of timers, and one that is opened
+    /// by the time of day.
+    fn is_recent(self, now: Self) -> bool {
+        now.day - self.day < HOUR && now.timers - self.timers < HOUR
+    }
+}
+
+/// Tokens of requests, each with the time of its request.
+type Tokens = Vec<(Clocks, u64)>;
 
 /// The tokens of summaries ahead, in a life of a session.
 #[derive(Debug, Default)]
@@ -42,11 +59,11 @@ impl Spending {
     }
 
     /// Requests of so many tokens were sent to models until now.
-    pub fn sent(&mut self, tokens: u64, now: i64) {
+    pub fn sent(&mut self, tokens: u64, now: Clocks) {
         let new = tokens - std::mem::replace(&mut self.sent, tokens);
         let Some((_, spent)) = self.ahead.as_mut().filter(|_| new > 0) else { return };
-        self.wasted.retain(|(at, _)| now - at < HOUR);
-        let recent = self.wasted.iter().chain(spent.iter()).filter(|(at, _)| now - at < HOUR);
+        self.wasted.retain(|(at, _)| at.is_recent(now));
+        let recent = self.wasted.iter().chain(spent.iter()).filter(|(at, _)| at.is_recent(now));
         self.at_request = Some(recent.map(|(_, tokens)| tokens).sum());
         spent.push((now, new));
     }

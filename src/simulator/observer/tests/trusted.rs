@@ -1,7 +1,7 @@
 //! Streams in which a session believes what is not true.
 
 use super::{
-    super::{Rule, Verdict},
+    super::{Clocks, Rule, Verdict},
     Fault,
     play::*,
 };
@@ -77,7 +77,7 @@ impl Play {
     }
 
     /// A summary begins ahead. Models are asked so many tokens for it.
-    fn makes_ahead(&mut self, operation: &str, tokens: u64, now: i64) -> Verdict {
+    fn makes_ahead(&mut self, operation: &str, tokens: u64, now: Clocks) -> Verdict {
         let mut order = self.order(operation, &[], Stop::default());
         order.request.cause = Cause::Ahead;
         self.effect(Effect::Start(Box::new(Job::Plan(order))))?;
@@ -128,7 +128,7 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
         play.is_refused(8_000)
     }),
     (Rule::SpendingIsBounded, "a summary is asked for ahead again and again", |play| {
-        (0..9).try_for_each(|turn| play.makes_ahead(&format!("op-{turn}"), 1_000 * (turn + 1), 0))
+        (0..9).try_for_each(|turn| play.makes_ahead(&format!("op-{turn}"), 1_000 * (turn + 1), Clocks::default()))
     }),
     (Rule::FitsTheTrueWindow, "a context is over the window of an honest provider before any report", |play| {
         play.observer.knows(TRUTH);
@@ -177,6 +177,11 @@ fn what_is_true_may_be_believed() -> Result<(), super::Violation> {
     // The message of the user takes most of the window.
     fresh().is_refused(2_500)?;
     // Tokens of an hour before do not count, and a summary that a compaction begins with was not in vain.
-    let mut play = fresh();
-    (0..9).try_for_each(|turn| play.makes_ahead(&format!("op-{turn}"), 1_000 * (turn + 1), turn as i64 * 1_800_001))
+    for now in [|day| Clocks { day, timers: 0 }, |timers| Clocks { day: 0, timers }] {
+        let mut play = fresh();
+        (0..9).try_for_each(|turn| {
+            play.makes_ahead(&format!("op-{turn}"), 1_000 * (turn + 1), now(turn as i64 * 1_800_001))
+        })?;
+    }
+    Ok(())
 }
