@@ -191,14 +191,8 @@ impl Core {
 
     /// Starts an operation. A start is recorded before it is sent.
     pub(in crate::session::core) fn start_operation(&mut self, opening: Opening<OperationKind, Ticket>) -> Operation {
-        let recorded = self.operations.unfinished_with(&opening);
-        self.record(recorded.clone());
-        let operation = self.operations.start(opening);
-        // Others may have given way to it.
-        if self.operations.unfinished() != recorded {
-            self.record_running();
-        }
-        operation
+        self.record(self.operations.unfinished_with(&opening));
+        self.operations.start(opening)
     }
 
     /// Makes the draft of a plan.
