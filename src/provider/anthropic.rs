@@ -12,6 +12,7 @@ use super::{
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::collections::HashSet;
 
 /// The differences between models.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -227,11 +228,11 @@ fn tool(tool: Tool<'_>) -> Value {
 
 /// A tool for each name that is called in `steps`.
 fn stand_ins(steps: &[Step<'_>]) -> Vec<Value> {
-    let mut names: Vec<&str> = Vec::new();
+    let (mut names, mut known): (Vec<&str>, HashSet<&str>) = (Vec::new(), HashSet::new());
     for step in steps {
         let Step::Answer { said, .. } = step else { continue };
         for Call { name, .. } in steps::calls(said) {
-            if !names.contains(&name.as_ref()) {
+            if known.insert(name) {
                 names.push(name);
             }
         }

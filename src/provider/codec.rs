@@ -8,7 +8,7 @@ use super::{
     halves::Halves,
     openai_chat::OpenaiChat,
     openai_responses::OpenaiResponses,
-    sse,
+    reading, sse,
 };
 use crate::conversation::message::Usage;
 
@@ -52,7 +52,9 @@ impl Decoder {
     pub fn event(&mut self, event: &sse::Event) -> Result<Vec<Delta>, Trouble> {
         let is_last = |name: &str| self.format.last_events().contains(&name);
         self.over |= event.data.trim() == "[DONE]" || event.name.as_deref().is_some_and(is_last);
-        self.decode.event(&self.halves.joined(event))
+        let deltas = self.decode.event(&self.halves.joined(event))?;
+        reading::few(self.decode.parts())?;
+        Ok(deltas)
     }
 
     /// Takes an answer that came in one piece.
@@ -60,7 +62,8 @@ impl Decoder {
     /// # Errors
     /// When the body reports an error, or is no answer of this format.
     pub fn whole(&mut self, body: &str) -> Result<(), Trouble> {
-        self.decode.whole(&Halves::whole(body))
+        self.decode.whole(&Halves::whole(body))?;
+        reading::few(self.decode.parts())
     }
 
     /// The tokens that were reported so far.

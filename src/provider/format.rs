@@ -42,6 +42,9 @@ pub(super) trait Decode: Send {
     /// When the body reports an error, or is no answer of this format.
     fn whole(&mut self, body: &str) -> Result<(), Trouble>;
 
+    /// The number of parts so far.
+    fn parts(&self) -> usize;
+
     /// The tokens that were reported so far. A format that reports them at the end of an answer has none before it.
     fn usage(&self) -> Usage {
         Usage::default()

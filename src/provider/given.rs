@@ -9,11 +9,12 @@ mod openai_responses;
 #[cfg(test)]
 mod tests;
 
-use super::{Api, Part, codec, halves::Halves, trouble::Trouble};
+use super::{Api, Part, codec, halves::Halves, reading::MOST_PARTS, trouble::Trouble};
 use crate::ids::ModelRef;
 use look::{Look, Spot};
 use serde::Serialize;
 use serde_json::{Map, Value, json, value::RawValue};
+use std::collections::{HashMap, VecDeque};
 
 /// Facts about the last answer that stand beside the messages, as the provider names them.
 #[derive(Debug, Clone, Copy, Default)]
@@ -172,12 +173,18 @@ pub fn messages(
         }
     }
     for (at, piece) in &pieces {
+        if let Piece::Answer(answer) = piece
+            && answer.parts.len() > MOST_PARTS
+        {
+            let problem = format!("an answer has at most {MOST_PARTS} parts, not {}", answer.parts.len());
+            return Err(Invalid { path: format!("messages[{at}]"), problem });
+        }
         if let Piece::Answer(Answered { usage: Some(usage), .. }) = piece {
             check_counts(format, usage, &format!("messages[{at}].{}", format.usage()))?;
         }
     }
     check_beside(format, beside, &mut pieces)?;
-    let mut calls = Calls { open };
+    let mut calls = Calls::of(open);
     let last = pieces.len().saturating_sub(1);
     let made = pieces.into_iter().enumerate().map(|(nth, (at, piece))| {
         let json = match piece {
@@ -242,21 +249,47 @@ fn check_counts(format: &dyn Given, usage: &RawValue, path: &str) -> Result<bool
     Ok(found)
 }
 
-/// The calls that wait for a result.
+/// The calls that wait for a result, oldest first.
 struct Calls {
-    open: Vec<OpenCall>,
+    open: Vec<Option<OpenCall>>,
+    /// Their places by their ids, and by the ids before that of an item.
+    by_id: HashMap<String, Vec<usize>>,
+    by_name: HashMap<String, VecDeque<usize>>,
 }
 
 impl Calls {
+    fn of(open: Vec<OpenCall>) -> Self {
+        let mut calls = Self { open: Vec::new(), by_id: HashMap::new(), by_name: HashMap::new() };
+        for (place, OpenCall { id, name }) in open.iter().enumerate() {
+            calls.by_id.entry(id.clone()).or_default().push(place);
+            // In the session stands the id of OpenAI's item behind that of the call.
+            if let Some((id, _)) = id.split_once('|') {
+                calls.by_id.entry(id.to_owned()).or_default().push(place);
+            }
+            calls.by_name.entry(name.clone()).or_default().push_back(place);
+        }
+        calls.open = open.into_iter().map(Some).collect();
+        calls
+    }
+
+    /// Takes the newest call of an id that is open.
+    fn take_by_id(&mut self, id: &str) -> Option<OpenCall> {
+        let places = self.by_id.get_mut(id)?;
+        std::iter::from_fn(|| places.pop()).find_map(|place| self.open[place].take())
+    }
+
+    /// Takes the oldest call of a tool that is open.
+    fn take_by_name(&mut self, name: &str) -> Option<OpenCall> {
+        let places = self.by_name.get_mut(name)?;
+        std::iter::from_fn(|| places.pop_front()).find_map(|place| self.open[place].take())
+    }
+
     /// A result with the id that its call has in the session.
     fn returned(&mut self, result: Returned) -> Value {
         let Returned { call, name, content, is_error } = result;
-        // In the session stands the id of OpenAI's item behind that of the call.
-        let with_item = |open: &OpenCall| open.id.split_once('|').is_some_and(|(id, _)| id == call);
-        let by_id = || self.open.iter().rposition(|open| !call.is_empty() && (open.id == call || with_item(open)));
-        let by_name = || self.open.iter().position(|open| call.is_empty() && open.name == name);
-        let id = match by_id().or_else(by_name) {
-            Some(at) => self.open.remove(at).id,
+        let open = if call.is_empty() { self.take_by_name(&name) } else { self.take_by_id(&call) };
+        let id = match open {
+            Some(open) => open.id,
             None if call.is_empty() => format!("call_{name}"),
             None => call,
         };
@@ -273,7 +306,7 @@ impl Calls {
             Part::Call { id, name, .. } => Some(OpenCall { id: id.clone(), name: name.clone() }),
             _ => None,
         };
-        self.open = parts.iter().filter_map(call).collect();
+        *self = Self::of(parts.iter().filter_map(call).collect());
     }
 }
 

@@ -15,6 +15,7 @@ use super::{
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::collections::HashMap;
 
 /// The differences between models.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -216,12 +217,14 @@ fn usable(signature: Option<&str>) -> Option<&str> {
 }
 
 /// The results of one answer, in the order of its calls: where calls have no ids, that order is what tells them apart.
-fn results(said: &[Said<'_>], mut returned: Vec<Returned<'_>>, generation: Generation) -> Vec<Value> {
+fn results(said: &[Said<'_>], returned: Vec<Returned<'_>>, generation: Generation) -> Vec<Value> {
+    // No two calls of a request have one name.
+    let mut returned: HashMap<String, Returned<'_>> = returned.into_iter().map(|it| (it.id.clone(), it)).collect();
     let mut images = Vec::new();
     let mut parts = Vec::new();
     for call in steps::calls(said) {
-        let Some(at) = returned.iter().position(|it| it.id == call.id) else { continue };
-        let (part, beside) = result(&returned.swap_remove(at), &call.name, generation);
+        let Some(of_call) = returned.remove(&call.id) else { continue };
+        let (part, beside) = result(&of_call, &call.name, generation);
         parts.push(part);
         if !beside.is_empty() {
             images.push(json!({ "text": format!("Images of {}:", call.name) }));

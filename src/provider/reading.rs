@@ -21,6 +21,27 @@ pub(super) fn count_at(json: &Value, pointer: &str) -> Option<u64> {
     json.pointer(pointer).and_then(count)
 }
 
+/// The most parts of an answer. Some of them are looked for among the others, and no model sends as many.
+pub(super) const MOST_PARTS: usize = 4_096;
+
+/// The items of an array, which become parts of an answer; none of any other value.
+///
+/// # Errors
+/// When they are more than any answer has.
+pub(super) fn parts(value: &Value) -> Result<&[Value], Trouble> {
+    let parts = value.as_array().map(Vec::as_slice).unwrap_or_default();
+    few(parts.len()).map(|()| parts)
+}
+
+/// Checks a number of parts.
+///
+/// # Errors
+/// When they are more than any answer has.
+pub(super) fn few(parts: usize) -> Result<(), Trouble> {
+    let too_many = || Trouble::new(TroubleKind::Endless, format!("it has more than {MOST_PARTS} parts"));
+    (parts <= MOST_PARTS).then_some(()).ok_or_else(too_many)
+}
+
 /// The text of a field; empty where there is none.
 pub(super) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value[key].as_str().unwrap_or_default()
@@ -105,5 +126,45 @@ mod tests {
         row(json!({ "code": 1301 }), None);
         row(json!({ "status": "UNAVAILABLE" }), None);
         row(json!("overloaded"), None);
+    }
+    /// Parts of answers are looked for among the others. Without a limit a server could keep a processor busy for hours.
+    #[test]
+    fn an_answer_with_more_parts_than_any_has_is_given_up() {
+        use crate::provider::{Api, codec::Decoder, given, sse::Event};
+        let many = |part: &dyn Fn(usize) -> Value| -> Vec<Value> { (0..=MOST_PARTS).map(part).collect() };
+        let text = many(&|at| json!({"type": "text", "text": at.to_string()}));
+        let calls = many(&|at| json!({"id": at.to_string(), "function": {"name": "r", "arguments": ""}}));
+        let items =
+            many(&|at| json!({"type": "function_call", "call_id": at.to_string(), "name": "r", "arguments": "{}"}));
+        let parts = many(&|at| json!({"functionCall": {"name": at.to_string(), "args": {}}}));
+        let whole = [
+            (Api::Anthropic, json!({"content": text})),
+            (Api::OpenaiChat, json!({"choices": [{"message": {"tool_calls": calls}}]})),
+            (Api::OpenaiResponses, json!({"status": "completed", "output": items})),
+            (Api::Google, json!({"candidates": [{"content": {"parts": parts}, "finishReason": "STOP"}]})),
+        ];
+        for (api, body) in &whole {
+            let trouble = Decoder::new(*api).whole(&body.to_string()).expect_err("too many parts");
+            assert_eq!(trouble.kind, TroubleKind::Endless, "{api:?}: {trouble}");
+        }
+        let event = |api: Api, at: usize| match api {
+            Api::Anthropic => {
+                json!({"type": "content_block_start", "index": at, "content_block": {"type": "tool_use"}})
+            }
+            Api::OpenaiResponses => {
+                json!({"type": "response.output_item.added", "output_index": at, "item": {"type": "message"}})
+            }
+            Api::Google => json!({"candidates": [{"content": {"parts": [{"functionCall": {"name": "r"}}]}}]}),
+            _ => json!({"choices": [{"delta": {"tool_calls": [{"index": at, "function": {}}]}}]}),
+        };
+        for (api, _) in whole {
+            let mut decoder = Decoder::new(api);
+            let mut take = |at| decoder.event(&Event { name: None, data: event(api, at).to_string() });
+            assert!((0..MOST_PARTS).all(|at| take(at).is_ok()), "{api:?}");
+            assert_eq!(take(MOST_PARTS).expect_err("too many parts").kind, TroubleKind::Endless, "{api:?}");
+        }
+        let given_text = json!({"role": "assistant", "content": text}).to_string();
+        let invalid = given::messages(Api::Anthropic, &[&given_text], &given::Beside::default(), None, Vec::new());
+        assert_eq!(invalid.expect_err("too many parts").path, "messages[0]");
     }
 }

@@ -70,10 +70,10 @@ impl Decode for Decoder {
     fn whole(&mut self, body: &str) -> Result<(), Trouble> {
         let value = reading::json(body)?;
         failed(value["type"].as_str().unwrap_or_default(), &value, body)?;
-        let Some(blocks) = value["content"].as_array() else {
+        if !value["content"].is_array() {
             return Err(Trouble::new(TroubleKind::Garbled, body));
-        };
-        for (at, block) in (0..).zip(blocks) {
+        }
+        for (at, block) in (0..).zip(reading::parts(&value["content"])?) {
             self.begin(at, block);
         }
         self.count(&value["usage"]);
@@ -82,12 +82,16 @@ impl Decode for Decoder {
         Ok(())
     }
 
-    /// A call whose arguments are no object keeps its place with empty arguments: they broke off where the answer reached
-    /// its limit.
+    fn parts(&self) -> usize {
+        self.blocks.len()
+    }
+
     fn usage(&self) -> Usage {
         self.usage
     }
 
+    /// A call whose arguments are no object keeps its place with empty arguments: they broke off where the answer reached
+    /// its limit.
     fn finish(self: Box<Self>) -> Result<Answer, Trouble> {
         if !self.done {
             return Err(Trouble::new(TroubleKind::CutOff, "the stream ended without its message_stop"));

@@ -44,6 +44,10 @@ impl Decode for Decoder {
         self.read(body).map(|_| ())
     }
 
+    fn parts(&self) -> usize {
+        self.parts.len()
+    }
+
     fn usage(&self) -> Usage {
         let Tokens { prompt, cached, tools, candidates, thoughts, total } = self.tokens;
         Usage {
@@ -98,7 +102,8 @@ impl Decoder {
             self.blocked = Some(with_words(why, reading::text(feedback, "blockReasonMessage")));
         }
         let candidate = &chunk["candidates"][0];
-        for part in candidate["content"]["parts"].as_array().into_iter().flatten() {
+        reading::few(self.parts.len())?;
+        for part in reading::parts(&candidate["content"]["parts"])? {
             deltas.extend(self.part(part));
         }
         if let Some(reason) = candidate["finishReason"].as_str().filter(|reason| !reason.ends_with("_UNSPECIFIED")) {

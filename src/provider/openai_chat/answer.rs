@@ -40,7 +40,7 @@ impl Decode for Decoder {
             data => {
                 let chunk = reading::json(data)?;
                 failed(&chunk, data)?;
-                Ok(self.take(&chunk, "delta"))
+                self.take(&chunk, "delta")
             }
         }
     }
@@ -51,17 +51,21 @@ impl Decode for Decoder {
         if !answer["choices"][0]["message"].is_object() {
             return Err(Trouble::new(TroubleKind::Garbled, body));
         }
-        self.take(&answer, "message");
+        self.take(&answer, "message")?;
         self.done = true;
         Ok(())
     }
 
-    /// An answer with `[DONE]` and without a reason counts as done if it has any part. A call whose arguments are no object
-    /// keeps its place with empty arguments: they broke off where the answer reached its limit.
+    fn parts(&self) -> usize {
+        self.parts.len()
+    }
+
     fn usage(&self) -> Usage {
         self.usage
     }
 
+    /// An answer with `[DONE]` and without a reason counts as done if it has any part. A call whose arguments are no object
+    /// keeps its place with empty arguments: they broke off where the answer reached its limit.
     fn finish(self: Box<Self>) -> Result<Answer, Trouble> {
         let finish = match &self.finish {
             Some(finish) => finish.as_str(),
@@ -101,7 +105,7 @@ impl Decode for Decoder {
 
 impl Decoder {
     /// Takes a chunk, or a whole answer: they differ in where the message is.
-    fn take(&mut self, chunk: &Value, place: &str) -> Vec<Delta> {
+    fn take(&mut self, chunk: &Value, place: &str) -> Result<Vec<Delta>, Trouble> {
         let choice = &chunk["choices"][0];
         // Groq and Moonshot have places of their own for it.
         let usages = [&chunk["usage"], &chunk["x_groq"]["usage"], &choice["usage"]];
@@ -116,8 +120,8 @@ impl Decoder {
         match &message["content"] {
             Value::String(text) => deltas.extend(self.say(text)),
             // Some servers send the content of models that think as blocks.
-            Value::Array(blocks) => {
-                for block in blocks {
+            blocks @ Value::Array(_) => {
+                for block in reading::parts(blocks)? {
                     deltas.extend(block["text"].as_str().and_then(|text| self.say(text)));
                     let thinking = block["thinking"].as_array().map(Vec::as_slice).unwrap_or_default();
                     deltas.extend(thinking.iter().filter_map(|it| self.think(it["text"].as_str()?)));
@@ -126,7 +130,7 @@ impl Decoder {
             _ => {}
         }
         self.refusal.push_str(message["refusal"].as_str().unwrap_or_default());
-        for call in message["tool_calls"].as_array().into_iter().flatten() {
+        for call in reading::parts(&message["tool_calls"])? {
             deltas.extend(self.call(reading::count(&call["index"]), &call["id"], &call["function"]));
         }
         if message["function_call"].is_object() {
@@ -135,7 +139,7 @@ impl Decoder {
         if let Some(finish) = choice["finish_reason"].as_str().filter(|reason| !reason.is_empty()) {
             self.finish = Some(finish.to_owned());
         }
-        deltas
+        Ok(deltas)
     }
 
     fn say(&mut self, more: &str) -> Option<Delta> {

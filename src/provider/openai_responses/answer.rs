@@ -99,6 +99,10 @@ impl Decode for Decoder {
         self.over("", &value, &exact.output).map(|_| ())
     }
 
+    fn parts(&self) -> usize {
+        self.items.len()
+    }
+
     fn finish(mut self: Box<Self>) -> Result<Answer, Trouble> {
         let cut = || Trouble::new(TroubleKind::CutOff, "");
         let End { mut stop, usage } = self.end.take().ok_or_else(cut)?;
@@ -180,6 +184,7 @@ impl Decoder {
             },
             _ => Stop::Done,
         };
+        reading::few(exact.len())?;
         let deltas = self.compare(exact);
         self.end = Some(End { stop, usage: usage(&response["usage"]) });
         Ok(deltas)
