@@ -1,5 +1,5 @@
-//! Sessions of unusual shapes, as a stranger may make them, and batches of many small messages: whatever the shape, twice of it
-//! costs at most a little more than twice.
+//! Sessions of unusual shapes, as a stranger may make them, and batches of many messages: whatever the shape, twice of it costs
+//! at most a little more than twice.
 
 use super::{
     cost::{Cost, Meter, Runs},
@@ -16,59 +16,137 @@ use std::{
 /// The part of the usual size: there are many shapes, and each has many entries.
 const SMALLER: usize = 4;
 
-/// A line of a session: its place among the lines, and whether it is an entry.
+/// A line of a session, by its place among the lines.
 type Line = fn(usize) -> Value;
 
+/// An answer with what stands beside its text.
+fn answer(more: Value) -> Value {
+    let mut message = assistant("ok");
+    message.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+    json!({"message": message})
+}
+
+/// An answer that reports its tokens.
+fn reported(model: &str, input: usize) -> Value {
+    answer(json!({"provider": "p", "model": model, "usage": {"input": input, "output": 5, "totalTokens": input + 5}}))
+}
+
+fn call(at: usize, tool: &str, arguments: Value) -> Value {
+    let call = json!({"type": "toolCall", "id": format!("c{at}"), "name": tool, "arguments": arguments});
+    json!({"message": {"role": "assistant", "content": [call], "stopReason": "toolUse", "timestamp": 1}})
+}
+
+fn before(at: usize) -> String {
+    format!("e{}", at - 1)
+}
+
+/// The result of the call in the line before.
+fn returned(at: usize) -> Value {
+    json!({"message": result(&format!("c{}", at - 1), "found")})
+}
+
+fn ours(kind: &str, data: Value) -> Value {
+    json!({"type": "custom", "customType": format!("abridged.{kind}"), "data": data})
+}
+
+fn edit(target: &str, replacement: Value) -> Value {
+    json!({"type": "context_edit", "targetId": target, "replacement": replacement})
+}
+
+fn compaction(first_kept: &str) -> Value {
+    json!({"type": "compaction", "summary": "S", "firstKeptEntryId": first_kept, "tokensBefore": 1})
+}
+
+fn pinned_text(at: usize) -> Value {
+    json!({"type": "custom_message", "customType": "abridged.pin", "content": format!("pin {at}"), "display": true})
+}
+
+fn text() -> Value {
+    json!({"message": user("text")})
+}
+
+fn system(more: Value) -> Value {
+    let mut message = json!({"role": "system", "content": "x"});
+    message.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+    json!({"message": message})
+}
+
 /// The shapes, each by its lines. A line without a parent is behind the one before it.
-const SHAPES: [(&str, Line); 17] = [
+const SHAPES: &[(&str, Line)] = &[
     ("small messages", |at| json!({"message": user(&format!("message {at}"))})),
-    ("answers with calls that have no results", |at| json!({"message": calls(&[&format!("c{at}")])})),
+    ("answers with calls that have no results", |at| call(at, "read", json!({"path": "a"}))),
     ("results without calls", |at| json!({"message": result(&format!("c{at}"), "found")})),
     ("calls and results", |at| match at % 2 {
-        0 => json!({"message": calls(&[&format!("c{at}")])}),
-        _ => json!({"message": result(&format!("c{}", at - 1), "found")}),
+        0 => call(at, "read", json!({"path": format!("src/{at}.rs")})),
+        _ => returned(at),
     }),
-    ("calls of one id", |at| match at % 2 {
-        0 => json!({"message": calls(&["c"])}),
-        _ => json!({"message": result("c", "found")}),
+    ("calls of one id", |at| json!({"message": if at % 2 == 0 { calls(&["c"]) } else { result("c", "found") }})),
+    ("reads of one file", |at| if at % 2 == 0 { call(at, "read", json!({"path": "a"})) } else { returned(at) }),
+    ("edits of files", |at| match at % 2 {
+        0 => call(at, "edit", json!({"path": format!("src/{at}.rs")})),
+        _ => returned(at),
     }),
+    ("todo lists", |at| match at % 2 {
+        0 => call(at, "todo_write", json!({"todos": [{"content": format!("task {at}"), "status": "pending"}]})),
+        _ => returned(at),
+    }),
+    (
+        "commands",
+        |at| json!({"message": {"role": "bashExecution", "command": format!("ls {at}"), "output": "a", "exitCode": 0}}),
+    ),
     ("entries behind the first one", |at| json!({"message": user("branch"), "parentId": "e0", "at": at})),
     ("entries without an earlier parent", |at| json!({"message": user("lost"), "parentId": format!("x{at}")})),
     ("roots", |at| json!({"message": user("root"), "parentId": null, "at": at})),
     ("entries of one id", |_| json!({"message": user("again"), "id": "e0"})),
-    ("edits", |at| match at % 2 {
-        0 => json!({"message": user("text")}),
-        _ => json!({"type": "context_edit", "targetId": format!("e{}", at - 1), "replacement": {"content": "less"}}),
+    ("edits", |at| if at % 2 == 0 { text() } else { edit(&before(at), json!({"content": "less"})) }),
+    ("edits of one entry", |at| if at == 0 { text() } else { edit("e0", json!({"content": "less"})) }),
+    ("removed answers", |at| if at % 2 == 0 { answer(json!({})) } else { edit(&before(at), Value::Null) }),
+    ("failed answers", |_| json!({"message": failed("prompt is too long: 202128 tokens > 200000 maximum")})),
+    ("attempts", |_| ours("attempt", json!({"reason": "overflow"}))),
+    ("pins", pinned_text),
+    ("pinned entries", |at| if at % 2 == 0 { text() } else { ours("pin", json!({"entryId": before(at)})) }),
+    ("pins before each other", |at| {
+        let next = format!("x{}", at.saturating_sub(1));
+        ours("pin", json!({"entryId": format!("x{at}"), "text": "t", "before": next}))
     }),
-    ("edits of one entry", |at| match at {
-        0 => json!({"message": user("text")}),
-        _ => json!({"type": "context_edit", "targetId": "e0", "replacement": {"content": "less"}}),
+    ("pins and their removal", |at| match at % 3 {
+        0 => text(),
+        1 => ours("pin", json!({"entryId": before(at)})),
+        _ => ours("unpin", json!({"entryId": before(at - 1)})),
     }),
-    (
-        "pins",
-        |at| json!({"type": "custom_message", "customType": "abridged.pin", "content": format!("pin {at}"), "display": true}),
-    ),
-    ("pinned entries", |at| match at % 2 {
-        0 => json!({"message": user("text")}),
-        _ => json!({"type": "custom", "customType": "abridged.pin", "data": {"entryId": format!("e{}", at - 1)}}),
+    ("pins that are repeated for others", |at| match at % 2 {
+        0 => pinned_text(at),
+        _ => json!({"type": "custom_message", "customType": "abridged.carried", "content": format!("pin {}", at - 1),
+            "display": false, "details": {"entryId": before(at)}}),
     }),
     ("labels", |at| json!({"type": "label", "targetId": "e0", "label": format!("label {at}")})),
-    ("compactions", |at| match at % 2 {
-        0 => json!({"message": user("text")}),
-        _ => {
-            json!({"type": "compaction", "summary": "S", "firstKeptEntryId": format!("e{}", at - 1), "tokensBefore": 1})
-        }
-    }),
+    ("compactions", |at| if at % 2 == 0 { text() } else { compaction(&before(at)) }),
     ("undone compactions", |at| match at % 3 {
-        0 => json!({"message": user("text")}),
-        1 => {
-            json!({"type": "compaction", "summary": "S", "firstKeptEntryId": format!("e{}", at - 1), "tokensBefore": 1})
-        }
-        _ => {
-            json!({"type": "custom", "customType": "abridged.undo", "data": {"compactionEntryId": format!("e{}", at - 1)}})
-        }
+        0 => text(),
+        1 => compaction(&before(at)),
+        _ => ours("undo", json!({"compactionEntryId": before(at)})),
     }),
+    ("resets", |at| if at % 2 == 0 { text() } else { json!({"type": "reset_boundary"}) }),
+    ("summaries of branches", |at| json!({"type": "branch_summary", "fromId": "e0", "summary": format!("B {at}")})),
     ("costs", |_| json!({"type": "usage", "purpose": "compaction", "usage": {"input": 5, "output": 1}})),
+    ("reports", |at| if at % 2 == 0 { text() } else { reported("m", 100 + 20 * at) }),
+    ("reports of many models", |at| reported(&format!("m{at}"), 100 + at)),
+    ("reports about less", |at| match at % 2 {
+        0 => reported("m", 100 + 20 * at),
+        _ => ours("report", json!({"entryId": before(at), "without": {"from": "e0", "to": before(at)}})),
+    }),
+    ("system messages", |at| {
+        system(
+            json!({"sections": {format!("s{at}"): "text"}, "toolsAdded": [{"name": format!("t{at}"), "inputSchema": {}}]}),
+        )
+    }),
+    ("system messages and reports", |at| match at % 2 {
+        0 => system(json!({"sections": {format!("s{at}"): "text"}})),
+        _ => reported("m", 100 + 20 * at),
+    }),
+    ("system prompts of clients", |at| ours("session", json!({"systemPrompt": format!("P {at}"), "tools": []}))),
+    ("titles", |at| json!({"type": "session_info", "name": format!("N{at}")})),
+    ("changes of the model", |at| json!({"type": "model_change", "provider": "p", "modelId": format!("m{at}")})),
 ];
 
 /// Ways to write the lines.
@@ -118,7 +196,7 @@ fn requests(home: &Home) -> Vec<(&'static str, Value)> {
         ("session/search", of(json!({"query": "nowhere to be found"}))),
         ("session/tree", of(json!({}))),
         ("session/usage", of(json!({}))),
-        ("session/compact", of(json!({"dryRun": true}))),
+        ("session/compact", of(json!({"dryRun": true, "keepRecentTokens": 5}))),
         ("session/export", of(json!({"format": "markdown", "path": home.path("exported")}))),
         ("session/append", of(json!({"messages": [user("On.")]}))),
         ("session/prune", of(json!({}))),
@@ -151,26 +229,104 @@ fn costs(line: Line, ending: fn(usize) -> &'static str, size: usize) -> Vec<(&'s
     costs
 }
 
+/// Compares the costs of some requests, each named by its method and its number.
+fn compare(name: &str, mut costs: impl FnMut(usize) -> Vec<(&'static str, Cost)>, size: usize) -> Vec<String> {
+    let (mut runs, mut names): (Vec<Runs>, Vec<String>) = (Vec::new(), Vec::new());
+    while names.is_empty() || runs.iter().any(Runs::go_on) {
+        let (half, all) = (costs(size / 2), costs(size));
+        names = all.iter().enumerate().map(|(at, (method, _))| format!("{name}: {method} ({at})")).collect();
+        runs.resize_with(all.len(), Runs::default);
+        let both = half.iter().zip(&all).map(|((_, half), (_, all))| (*half, *all));
+        runs.iter_mut().zip(both).for_each(|(runs, both)| runs.push(both));
+    }
+    names.iter().zip(&runs).filter_map(|(name, runs)| runs.verdict(name)).collect()
+}
+
 #[test]
 fn twice_of_any_shape_costs_at_most_a_little_more_than_twice() {
     let size = size() / SMALLER;
     let mut broken = Vec::new();
     for (writing, ending) in WRITINGS {
-        // The shapes differ in their entries, so the other writings need only some of them.
+        // The shapes differ in their entries, so the other writings need only one of them.
         let shapes = SHAPES.iter().filter(|(name, _)| writing == WRITINGS[0].0 || *name == SHAPES[0].0);
         for (shape, line) in shapes {
-            let name = |(at, (method, _)): (usize, &(&str, Cost))| format!("{shape}, {writing}: {method} ({at})");
-            let mut runs: Vec<Runs> = Vec::new();
-            let mut names: Vec<String> = Vec::new();
-            while names.is_empty() || runs.iter().any(Runs::go_on) {
-                let (half, all) = (costs(*line, ending, size / 2), costs(*line, ending, size));
-                names = all.iter().enumerate().map(name).collect();
-                runs.resize_with(all.len(), Runs::default);
-                let both = half.iter().zip(&all).map(|((_, half), (_, all))| (*half, *all));
-                runs.iter_mut().zip(both).for_each(|(runs, both)| runs.push(both));
-            }
-            broken.extend(names.iter().zip(&runs).filter_map(|(name, runs)| runs.verdict(name)));
+            broken.extend(compare(&format!("{shape}, {writing}"), |size| costs(*line, ending, size), size));
         }
     }
+    assert!(broken.is_empty(), "{broken:#?}");
+}
+
+/// Messages of an append, by their number.
+type Batch = fn(usize) -> Value;
+
+/// Batches, each with the bytes of one of its messages.
+const BATCHES: &[(&str, usize, Batch)] = &[
+    ("small messages", 30, |count| json!({"messages": vec![json!({"role": "user", "content": "x"}); count]})),
+    ("calls and results", 165, |count| {
+        let message =
+            |at: usize| json!(if at % 2 == 0 { calls(&[&at.to_string()]) } else { result(&(at - 1).to_string(), "f") });
+        json!({"messages": (0..count).map(message).collect::<Vec<Value>>()})
+    }),
+    ("an answer with many calls, and their results", 250, |count| {
+        let ids: Vec<String> = (0..count).map(|at| format!("c{at}")).collect();
+        let answer = calls(&ids.iter().map(String::as_str).collect::<Vec<_>>());
+        json!({"messages": std::iter::once(answer).chain(ids.iter().map(|id| result(id, "f"))).collect::<Vec<_>>()})
+    }),
+    (
+        "results without calls",
+        150,
+        |count| json!({"messages": (0..count).map(|at| result(&format!("z{at}"), "f")).collect::<Vec<_>>()}),
+    ),
+    (
+        "blocks of a message",
+        28,
+        |count| json!({"messages": [{"role": "user", "content": vec![json!({"type": "text", "text": "x"}); count]}]}),
+    ),
+    ("calls and results of OpenAI", 190, |count| {
+        let message = |at: usize| match at % 2 {
+            0 => {
+                json!({"type": "function_call", "call_id": at.to_string(), "name": "r", "arguments": "{}", "id": format!("fc{at}")})
+            }
+            _ => json!({"type": "function_call_output", "call_id": (at - 1).to_string(), "output": "f"}),
+        };
+        json!({"format": "openai_responses", "messages": (0..count).map(message).collect::<Vec<Value>>()})
+    }),
+    ("calls and results of Google", 160, |count| {
+        let message = |at| match at % 2 {
+            0 => json!({"role": "model", "parts": [{"functionCall": {"name": "r", "args": {}}}]}),
+            _ => json!({"role": "user", "parts": [{"functionResponse": {"name": "r", "response": {"output": "f"}}}]}),
+        };
+        json!({"format": "google", "messages": (0..count).map(message).collect::<Vec<Value>>()})
+    }),
+];
+
+#[test]
+fn twice_of_any_batch_costs_at_most_a_little_more_than_twice() {
+    let batch = |batch: Batch, bytes: usize, size: usize| {
+        let mut daemon = Daemon::at(home());
+        let id = daemon.new_session(json!({"cwd": "/project"}));
+        let mut append = batch(size / bytes);
+        append["sessionId"] = json!(id);
+        let context = |format: &str| ("session/context", json!({"sessionId": id, "format": format}));
+        let next = json!({"sessionId": id, "messages": [user("Go on.")]});
+        let requests = [
+            ("session/append", append),
+            context("messages"),
+            context("anthropic"),
+            context("openai_chat"),
+            context("openai_responses"),
+            context("google"),
+            ("session/append", next),
+        ];
+        let costs = requests.map(|(method, params)| {
+            let meter = Meter::start(&daemon);
+            daemon.ok(method, params);
+            (method, meter.stop(&daemon))
+        });
+        daemon.end();
+        costs.to_vec()
+    };
+    let broken = BATCHES.iter().flat_map(|(name, bytes, of)| compare(name, |size| batch(*of, *bytes, size), size()));
+    let broken: Vec<String> = broken.collect();
     assert!(broken.is_empty(), "{broken:#?}");
 }
