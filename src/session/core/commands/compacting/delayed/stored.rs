@@ -95,7 +95,9 @@ impl Core {
         if self.writable().is_err() {
             return;
         }
-        let Some(Stored { operation_id: id, since, params }) = self.stored_delayed() else { return };
+        let Some(Stored { operation_id: id, since, params }) = Stored::on(self.state.path(), &self.state.id) else {
+            return;
+        };
         if let Some(left) = left_behind.iter().find(|left| left.operation_id == id) {
             self.upkeep.after_turn.is_unwritten = true;
             self.upkeep.after_turn.begun = Some(left.clone());
@@ -105,13 +107,8 @@ impl Core {
         self.upkeep.after_turn.waiting = Some(Delayed { request, since, rests: true });
     }
 
-    /// The compaction that waits by the newest entry on the path.
-    fn stored_delayed(&self) -> Option<Stored> {
-        Stored::on(self.state.path(), &self.state.id)
-    }
-
     /// Makes the entry about the compaction after the turn for a path that the session moves to, where that path says something
-    /// else. It stands in the same write as the move: no restart behind it brings back a compaction that is over, or loses one
+    /// else. It stands in the same write as the move: no restart after it brings back a compaction that is over, or loses one
     /// that waits.
     pub(in crate::session::core) fn delayed_there(&mut self) -> Option<Adds> {
         if self.log_facts().access != Access::Write {
@@ -171,7 +168,7 @@ impl Core {
     /// Whether the newest entry on the path names another compaction than the one that waits.
     fn entry_is_outdated(&self) -> bool {
         let waits = self.upkeep.after_turn.waiting.as_ref().map(|delayed| &delayed.request.id);
-        self.stored_delayed().as_ref().map(|stored| &stored.operation_id) != waits
+        Stored::on(self.state.path(), &self.state.id).as_ref().map(|stored| &stored.operation_id) != waits
     }
 
     /// Writes the entry about the compaction after the turn, where the path says something else.
@@ -209,7 +206,7 @@ impl Core {
             Some(delayed) => Stored::of(delayed),
             None => {
                 let over = asker.as_ref().map(|asker| asker.id.clone());
-                json!({ "operationId": over.or_else(|| Some(self.stored_delayed()?.operation_id)) })
+                json!({ "operationId": over.or_else(|| Some(Stored::on(self.state.path(), &self.state.id)?.operation_id)) })
             }
         };
         let fields = [("customType", "abridged.after_turn".into()), ("data", data)];
