@@ -11,7 +11,7 @@ use crate::{
     clock,
     conversation::{entry::Stamps, tokens},
     ids::SessionId,
-    log::{header, store},
+    log::{header, sealed::Blocking, store},
     protocol::{
         SessionCancel, SessionDelete, SessionList, SessionLoad, SessionNew,
         errors::Failure,
@@ -36,7 +36,10 @@ use crate::{
 use serde::Serialize;
 use std::{
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 use tokio::sync::oneshot;
@@ -66,6 +69,16 @@ enum Asker {
 }
 
 impl Asker {
+    /// A flag that is set when the request is cancelled.
+    fn stopped(&self) -> Arc<AtomicBool> {
+        let stopped = Arc::new(AtomicBool::new(false));
+        if let Self::Client(reply) = self {
+            let stopped = stopped.clone();
+            reply.on_cancel(move || stopped.store(true, Ordering::Relaxed));
+        }
+        stopped
+    }
+
     fn ok(self, answer: &Answer) {
         match self {
             Self::Client(reply) => reply.ok(answer),
@@ -380,8 +393,10 @@ impl Daemon {
             let Load { from, asker } = load;
             let form = from.form();
             let (opening, handle, opened_id) = (daemon.clone(), door.clone(), id.clone());
+            let stopped = asker.stopped();
             let open = move || {
-                let (opened, answer) = opening.open(opened_id, from)?;
+                let blocking = Blocking::is_allowed_here().until(stopped);
+                let (opened, answer) = opening.open(opened_id, from, &blocking)?;
                 let following = opening.settings.follow(&opened.state, handle);
                 Ok((opened, answer, following))
             };
@@ -411,7 +426,7 @@ impl Daemon {
     }
 
     /// Reads or makes a session file. Returns the answer to its request, too. Blocks.
-    fn open(&self, id: SessionId, from: From) -> Result<(Opened, Answer), Failure> {
+    fn open(&self, id: SessionId, from: From, blocking: &Blocking) -> Result<(Opened, Answer), Failure> {
         let sessions = self.places.sessions();
         let mut answer: Box<dyn FnOnce(&Opened) -> Answer> = Box::new(Answer::new);
         let opened = match from {
@@ -421,11 +436,11 @@ impl Daemon {
             }
             From::Founded(founding) => {
                 let layers = self.settings.layers_for(&founding.header.cwd);
-                open::found(*founding, &sessions, &layers)?
+                open::found(*founding, &sessions, &layers, blocking)?
             }
             From::Forked(forking) => {
                 let layers = self.settings.layers_for(&forking.header.cwd);
-                let (opened, editor_text) = open::fork(*forking, &sessions, &layers)?;
+                let (opened, editor_text) = open::fork(*forking, &sessions, &layers, blocking)?;
                 answer = Box::new(|opened| Answer::fork(opened, editor_text));
                 opened
             }
@@ -436,7 +451,7 @@ impl Daemon {
                     None => open::find(&id, &sessions)?,
                 };
                 let layers = self.settings.layers_for(&header::peek(&path)?.header.cwd);
-                let opened = open::load(&path, *params, &sessions, &layers)?;
+                let opened = open::load(&path, *params, &sessions, &layers, blocking)?;
                 if opened.state.id != id {
                     let what = format!("{}: another session took its place meanwhile; load it again", path.display());
                     return Err(Failure::Storage { path: path.display().to_string(), errno: None, what });
@@ -488,7 +503,7 @@ impl Daemon {
     }
 
     fn finish_if_finishing(&self) {
-        if self.finishing.load(std::sync::atomic::Ordering::SeqCst) {
+        if self.finishing.load(Ordering::SeqCst) {
             self.finish_when_idle();
         }
     }

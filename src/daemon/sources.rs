@@ -3,6 +3,7 @@
 use super::{Daemon, lock};
 use crate::{
     ids::SessionId,
+    log::sealed::Blocking,
     protocol::errors::Failure,
     session::{
         handle::Urgent,
@@ -27,8 +28,8 @@ impl Daemon {
             }
             let read = move || match looked {
                 Some(Ok(source)) => Ok(source),
-                Some(Err(Some(file))) => Source::read(file),
-                Some(Err(None)) | None => Source::find(&from, &sessions),
+                Some(Err(Some(file))) => Source::read(file, &Blocking::is_allowed_here()),
+                Some(Err(None)) | None => Source::find(&from, &sessions, &Blocking::is_allowed_here()),
             };
             let found = tokio::task::spawn_blocking(move || read().and_then(Source::with_messages)).await;
             told(found.unwrap_or_else(|_| {

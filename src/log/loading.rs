@@ -35,8 +35,8 @@ impl Source {
     /// bytes.
     ///
     /// # Errors
-    /// When it cannot be read.
-    pub fn load(self, found: &Found, indexed_at_once: u64) -> Result<Loaded, StoreError> {
+    /// When it cannot be read, or the caller does not want it any more.
+    pub fn load(self, found: &Found, indexed_at_once: u64, blocking: &Blocking) -> Result<Loaded, StoreError> {
         let length = self.length().map_err(self.failed())?;
         if found.header.version < VERSION {
             let (entries, repairs) = migrate::read(self.bytes(), found, length).map_err(self.failed())?;
@@ -49,9 +49,8 @@ impl Source {
         let mut repairs = Vec::new();
         let mut index = None;
         let mut torn_line = None;
-        if durable <= indexed_at_once
-            && let Some(made) = self.index(durable, &|| false)?
-        {
+        if durable <= indexed_at_once {
+            let made = self.index(durable, &|| blocking.is_stopped())?.ok_or(StoreError::Stopped)?;
             torn_line = Some(made.lines + usize::from(self.ends_line(durable)?));
             index = Some(made.index);
             repairs = made.repairs;
@@ -62,13 +61,13 @@ impl Source {
             let detail = format!("version {version} is newer than {VERSION}, which is what is understood here");
             repairs.push(Repair { kind: "newer_version", line: None, detail });
         }
-        let (mut path, spent) = self.path_and_costs(durable)?;
+        let (mut path, spent) = self.path_and_costs(durable, &|| blocking.is_stopped())?;
         repairs.extend(repair::distinct(self.unreadable(&path, index.as_ref())?));
         let index = index.map(Arc::new);
         let source = Sealed::from(self);
         if let Some(index) = &index {
             let library = Library::new(index.clone(), Bodies::File(source.clone()));
-            library.complete(&mut path, &[], &Blocking::is_allowed_here());
+            library.complete(&mut path, &[], blocking);
         }
         let history = History::of_file(source, path, index).with_costs(spent);
         Ok(Loaded { history, repairs, durable, tail })

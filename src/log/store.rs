@@ -13,6 +13,7 @@ use super::{
     lock::Lock,
     names,
     repair::Repair,
+    sealed::Blocking,
     writer::{Medium, Unfinished, Writer},
 };
 use crate::{
@@ -54,11 +55,11 @@ pub struct Opened {
 ///
 /// # Errors
 /// When it is missing, no session, somebody else's at the moment, or the operating system refuses.
-pub fn open(path: &Path) -> Result<Opened, StoreError> {
+pub fn open(path: &Path, blocking: &Blocking) -> Result<Opened, StoreError> {
     // Looked at first: a lock file beside something that is no session would be litter.
     header::peek(path)?;
     let Owned { source, found, medium, left_behind } = Owned::take(path)?;
-    load(source, found, INDEXED_AT_ONCE, medium, left_behind)
+    load(source, found, INDEXED_AT_ONCE, medium, left_behind, blocking)
 }
 
 /// A file whose lock is held.
@@ -104,8 +105,9 @@ pub fn load(
     indexed_at_once: u64,
     medium: impl Medium + 'static,
     left_behind: Vec<LeftBehind>,
+    blocking: &Blocking,
 ) -> Result<Opened, StoreError> {
-    let Loaded { history, repairs, durable, tail } = source.clone().load(&found, indexed_at_once)?;
+    let Loaded { history, repairs, durable, tail } = source.clone().load(&found, indexed_at_once, blocking)?;
     let unfinished = match tail {
         Tail::Old { entries } => Unfinished::Old { known: entries },
         Tail::Whole => Unfinished::Nothing,
@@ -121,17 +123,17 @@ pub fn load(
 ///
 /// # Errors
 /// When it is missing, no session, or the operating system refuses.
-pub fn open_read_only(path: &Path) -> Result<Opened, StoreError> {
+pub fn open_read_only(path: &Path, blocking: &Blocking) -> Result<Opened, StoreError> {
     let found = header::peek(path)?;
-    follow(Source::open(path.to_owned(), &found)?, found, INDEXED_AT_ONCE)
+    follow(Source::open(path.to_owned(), &found)?, found, INDEXED_AT_ONCE, blocking)
 }
 
 /// Reads a file that is only read, with its index where the file is no larger than `indexed_at_once`, in bytes.
 ///
 /// # Errors
 /// When it cannot be read.
-pub fn follow(source: Source, found: Found, indexed_at_once: u64) -> Result<Opened, StoreError> {
-    let Loaded { history, repairs, durable, tail } = source.clone().load(&found, indexed_at_once)?;
+pub fn follow(source: Source, found: Found, indexed_at_once: u64, blocking: &Blocking) -> Result<Opened, StoreError> {
+    let Loaded { history, repairs, durable, tail } = source.clone().load(&found, indexed_at_once, blocking)?;
     let log = Box::new(Follower::new(source, durable, tail)?);
     Ok(Opened { header: found.header, title: found.title, history, repairs, left_behind: Vec::new(), log })
 }
@@ -173,8 +175,9 @@ pub fn found(
     path: &Path,
     header: &Header,
     write: impl FnOnce(Sink<'_>) -> Result<(), StoreError>,
+    blocking: &Blocking,
 ) -> Result<Opened, StoreError> {
-    found_of(path, header, write, || Ok(None))
+    found_of(path, header, write, || Ok(None), blocking)
 }
 
 /// The same. The end of a large file is not read again where `known` gives its path, as far back as its context needs.
@@ -186,6 +189,7 @@ pub fn found_of(
     header: &Header,
     write: impl FnOnce(Sink<'_>) -> Result<(), StoreError>,
     known: impl FnOnce() -> Result<Option<conversation::path::Path>, StoreError>,
+    blocking: &Blocking,
 ) -> Result<Opened, StoreError> {
     let folder = path.parent().unwrap_or(Path::new("."));
     create_private_folder(folder)?;
@@ -197,6 +201,7 @@ pub fn found_of(
     let mut length = 0;
     regular::make_whole(path, failed, |file| {
         let mut add = |bytes: &[u8]| {
+            blocking.go_on()?;
             length += bytes.len() as u64;
             file.write_all(bytes).map_err(failed)
         };
@@ -206,7 +211,7 @@ pub fn found_of(
     regular::sync_folder(folder);
     let open = || match if length > INDEXED_AT_ONCE { known()? } else { None } {
         Some(entries) => Owned::take(path)?.opened(entries),
-        None => open(path),
+        None => open(path, blocking),
     };
     // The session was not announced yet.
     open().inspect_err(|_| drop(fs::remove_file(path)))

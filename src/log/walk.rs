@@ -210,7 +210,7 @@ impl Source {
     /// When the file cannot be read.
     pub fn path_within(&self, end: u64, most: u64) -> Result<Near, StoreError> {
         let near = self.not_before(end.saturating_sub(most));
-        let (path, mut spent) = near.path_and_costs(end)?;
+        let (path, mut spent) = near.path_and_costs(end, &|| false)?;
         if near.floor() == self.floor() || path.is_cut() {
             return Ok(Near { path, spent, whole: true });
         }
@@ -230,19 +230,26 @@ impl Source {
 
     /// The same, as it would be with an entry behind the last line, where one is given.
     pub fn path_behind(&self, leaf: Option<Arc<Entry>>, end: u64) -> Result<Path, StoreError> {
-        Ok(self.tail(leaf, end)?.0)
+        Ok(self.tail(leaf, end, &|| false)?.0)
     }
 
-    /// The path from `end`, with the costs of the file as far as they stand in the lines that were read.
-    pub fn path_and_costs(&self, end: u64) -> Result<(Path, Spending), StoreError> {
-        self.tail(None, end)
+    /// The path from `end`, with the costs of the file as far as they stand in the lines that were read. `Stopped` where
+    /// it is stopped.
+    pub fn path_and_costs(&self, end: u64, stopped: &dyn Fn() -> bool) -> Result<(Path, Spending), StoreError> {
+        self.tail(None, end, stopped)
     }
 
-    fn tail(&self, leaf: Option<Arc<Entry>>, end: u64) -> Result<(Path, Spending), StoreError> {
+    fn tail(
+        &self,
+        leaf: Option<Arc<Entry>>,
+        end: u64,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<(Path, Spending), StoreError> {
         let mut walk = Walk::new(self, end);
         let mut leaf = leaf;
         let path = path::gather(|child| match leaf.take() {
             Some(leaf) => Ok(Some(leaf)),
+            None if stopped() => Err(StoreError::Stopped),
             None => walk.before(child),
         })?;
         if end <= self.floor() {

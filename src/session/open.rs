@@ -128,7 +128,7 @@ pub fn new(
 ///
 /// # Errors
 /// When the settings are invalid, or the file cannot be written. No file is left then.
-pub fn found(founding: Founding, sessions: &Path, layers: &Layers) -> Result<Opened, Failure> {
+pub fn found(founding: Founding, sessions: &Path, layers: &Layers, blocking: &Blocking) -> Result<Opened, Failure> {
     let lines = founding.lines();
     let Founding { header, entries, saved, keeping, .. } = founding;
     let (log, history, file) = match keeping {
@@ -140,7 +140,8 @@ pub fn found(founding: Founding, sessions: &Path, layers: &Layers) -> Result<Ope
                 lines.iter().try_for_each(|line| sink(format!("{line}\n").as_bytes()))
             };
             let unsave = |_: &StoreError| saved.iter().for_each(|saved| store::remove_beside(&saved.path(&file)));
-            let store::Opened { log, history, .. } = store::found(&file, &header, write).inspect_err(unsave)?;
+            let store::Opened { log, history, .. } =
+                store::found(&file, &header, write, blocking).inspect_err(unsave)?;
             (log, history, Some(file))
         }
     };
@@ -155,29 +156,33 @@ pub fn found(founding: Founding, sessions: &Path, layers: &Layers) -> Result<Ope
 /// text for the editor, too.
 ///
 /// # Errors
-/// When no fork may end at its entry, the settings are invalid, or a file cannot be read or written. No session file is left
-/// then.
-pub fn fork(mut forking: Forking, sessions: &Path, layers: &Layers) -> Result<(Opened, Option<String>), Failure> {
-    let blocking = Blocking::is_allowed_here();
-    let forked = forking.run(&blocking)?;
+/// When no fork may end at its entry, the settings are invalid, or a file cannot be read or written. `Cancelled` where the
+/// caller does not want it any more. No session file is left then.
+pub fn fork(
+    mut forking: Forking,
+    sessions: &Path,
+    layers: &Layers,
+    blocking: &Blocking,
+) -> Result<(Opened, Option<String>), Failure> {
+    let forked = forking.run(blocking)?;
     let Forking { header, keeping, given, model, images, trust, .. } = forking;
     let (log, history, file) = match keeping {
-        Keeping::Memory => (Box::new(Ephemeral) as Box<dyn Log>, History::in_memory(forked.entries(&blocking)?), None),
+        Keeping::Memory => (Box::new(Ephemeral) as Box<dyn Log>, History::in_memory(forked.entries(blocking)?), None),
         Keeping::File => {
             let file = file_of(sessions, &header);
             let write = |sink: Sink<'_>| {
-                let Some(images) = &images else { return forked.write(sink, &blocking) };
+                let Some(images) = &images else { return forked.write(sink, blocking) };
                 let mut hashes = BTreeSet::new();
                 let mut noting = |lines: &[u8]| {
                     blobs::add_references(lines, &mut hashes);
                     sink(lines)
                 };
-                forked.write(&mut noting, &blocking)?;
+                forked.write(&mut noting, blocking)?;
                 let failed = StoreError::io(&file, "the images of the session cannot be copied for its fork");
                 images.copy_to(&file, &hashes).map_err(failed)
             };
             let store::Opened { log, history, .. } =
-                store::found_of(&file, &header, write, || forked.known(&blocking))?;
+                store::found_of(&file, &header, write, || forked.known(blocking), blocking)?;
             (log, history, Some(file))
         }
     };
@@ -240,10 +245,17 @@ fn file_of(sessions: &Path, header: &Header) -> PathBuf {
 /// harmless settings apply.
 ///
 /// # Errors
-/// When the file is no session, is owned by another process, or the given settings are invalid.
-pub fn load(path: &Path, params: LoadParams, sessions: &Path, layers: &Layers) -> Result<Opened, Failure> {
+/// When the file is no session, is owned by another process, or the given settings are invalid. `Cancelled` where the caller
+/// does not want it any more.
+pub fn load(
+    path: &Path,
+    params: LoadParams,
+    sessions: &Path,
+    layers: &Layers,
+    blocking: &Blocking,
+) -> Result<Opened, Failure> {
     let path = fs::canonicalize(path).map_err(|_| Failure::from(StoreError::Missing(path.to_owned())))?;
-    let opened = if params.read_only == Some(true) { store::open_read_only(&path)? } else { store::open(&path)? };
+    let opened = if params.read_only == Some(true) { store::open_read_only } else { store::open }(&path, blocking)?;
     let store::Opened { header, title, history, repairs, left_behind, log } = opened;
     let given = SessionData::given(&params);
     let ours = fs::canonicalize(sessions).is_ok_and(|sessions| path.starts_with(sessions));

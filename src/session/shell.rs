@@ -712,7 +712,7 @@ mod tests {
         let lines: Vec<String> = [header.to_string()].into_iter().chain(messages()).collect();
         fs::write(&file, format!("{}\n", lines.join("\n"))).expect("a file");
         let params = serde_json::from_value(json!({"path": file})).expect("params");
-        let mut opened = open::load(&file, params, home.path(), &Layers::of(Vec::new()))
+        let mut opened = open::load(&file, params, home.path(), &Layers::of(Vec::new()), &Blocking::is_allowed_here())
             .unwrap_or_else(|failure| unreachable!("it opens: {failure}"));
         let records = Arc::new(Mutex::new(Vec::new()));
         opened.log = Box::new(Panicking { log: opened.log, records: records.clone() });

@@ -4,7 +4,7 @@ use super::{open, state::State};
 use crate::{
     conversation::path::Path,
     ids::{OperationId, SessionId},
-    log::{lock, store},
+    log::{lock, sealed::Blocking, store},
     protocol::errors::Failure,
     summary::passages::has_passages,
 };
@@ -53,7 +53,7 @@ impl Source {
     ///
     /// # Errors
     /// When there is no such session under `sessions`, another process has it open, or its file cannot be read.
-    pub fn find(id: &SessionId, sessions: &path::Path) -> Result<Self, Failure> {
+    pub fn find(id: &SessionId, sessions: &path::Path, blocking: &Blocking) -> Result<Self, Failure> {
         let file = open::find(id, sessions)?;
         if let Some(pid) = lock::owner_elsewhere(&file) {
             let what = format!(
@@ -61,15 +61,15 @@ impl Source {
             );
             return Err(Failure::Locked { pid: Some(pid), what });
         }
-        Self::read(file)
+        Self::read(file, blocking)
     }
 
     /// The source that is read from a file. Blocks.
     ///
     /// # Errors
     /// When the file is no session, or cannot be read.
-    pub fn read(file: PathBuf) -> Result<Self, Failure> {
-        let store::Opened { header, history, .. } = store::open_read_only(&file)?;
+    pub fn read(file: PathBuf, blocking: &Blocking) -> Result<Self, Failure> {
+        let store::Opened { header, history, .. } = store::open_read_only(&file, blocking)?;
         Ok(Self { id: header.id, file: Some(file), path: history.path().clone() })
     }
 

@@ -37,11 +37,11 @@ struct File {
 
 impl Medium for File {
     fn open(&self) -> Result<store::Opened, StoreError> {
-        store::open(&self.path)
+        store::open(&self.path, &Blocking::is_allowed_here())
     }
 
     fn open_read_only(&self) -> Result<store::Opened, StoreError> {
-        store::open_read_only(&self.path)
+        store::open_read_only(&self.path, &Blocking::is_allowed_here())
     }
 
     fn write_as_another(&self, bytes: &[u8]) {
@@ -590,7 +590,7 @@ fn a_log_that_is_read_refuses_lines() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("s.jsonl");
     drop(store::create(&path, &header(), &[]).expect("a file"));
-    let mut opened = store::open_read_only(&path).expect("it opens");
+    let mut opened = store::open_read_only(&path, &Blocking::is_allowed_here()).expect("it opens");
     assert_eq!(opened.log.access(), Access::Read);
     assert!(matches!(opened.log.append(&[line("a", None)], None), Err(StoreError::ReadOnly { .. })));
 }

@@ -13,6 +13,7 @@ mod broken_files;
 mod browsing;
 mod budget;
 mod canaries;
+mod cancelled;
 mod candidates;
 mod carried;
 mod cli;

@@ -54,7 +54,7 @@ impl SessionFile {
         let blocking = Blocking::is_allowed_here();
         if found.header.version < VERSION {
             // Entries of these versions have no ids in the file. They are read whole, as by a daemon.
-            let loaded = source.load(&found, 0)?;
+            let loaded = source.load(&found, 0, &blocking)?;
             let library = loaded.history.library();
             let (index, bodies) = library
                 .map_or_else(|| (Arc::default(), Bodies::Memory(Arc::default())), |library| library.into_parts());

@@ -11,6 +11,7 @@ use crate::{
         header,
         history::History,
         lock,
+        sealed::Blocking,
         source::{Source, Tail},
     },
     models::{learned::Learned, windows::Windows},
@@ -165,7 +166,7 @@ fn context(file: &Path, layers: &Layers, learned: &Learned) -> Result<(Fullness,
         if length > MOST {
             return Err(format!("its version is {}; it is measured after a daemon opened it", found.header.version));
         }
-        let history = source.load(&found, 0).map_err(|error| text(&error))?.history;
+        let history = source.load(&found, 0, &Blocking::is_allowed_here()).map_err(|error| text(&error))?.history;
         let spent = history.spending().clone();
         (history, spent, true)
     } else {

@@ -161,7 +161,7 @@ mod tests {
     fn known(lines: &[Value]) -> [(u64, u64, bool); 3] {
         let source = source(lines);
         let end = source.length().expect("a length");
-        let walked = source.path_and_costs(end).expect("a path").1;
+        let walked = source.path_and_costs(end, &|| false).expect("a path").1;
         let read = source.costs_of_end(u64::MAX).expect("costs");
         let indexed = source.index(end, &|| false).expect("a file").expect("an index").index.spending().clone();
         [walked, read, indexed].map(|it| (it.all().requests, it.all().input, it.is_partial))

@@ -534,7 +534,7 @@ fn opened(opening: Opening, content: Vec<u8>) -> Result<((Learned, Opened), Play
             }
         }
         Form::Loaded | Form::ReadOnly => {
-            let loaded = source.clone().load(&found, INDEXED_AT_ONCE)?;
+            let loaded = source.clone().load(&found, INDEXED_AT_ONCE, &Blocking::is_allowed_here())?;
             if let Tail::Old { entries } = loaded.tail {
                 known = entries;
             }

@@ -1,0 +1,159 @@
+//! A request that takes long is answered soon after its `$/cancelRequest`, normally or with `request_cancelled`. Nothing is timed:
+//! how long an answer takes is the number of pings that are answered before it, one after the other.
+
+use crate::support::*;
+use serde_json::{Value, json};
+use std::{
+    fs,
+    io::{BufWriter, Write},
+    path::PathBuf,
+};
+
+/// The size of the session, in MB, where the environment names no other.
+const SIZE: usize = 12;
+
+/// The environment variable with another size, in MB.
+const SIZE_VARIABLE: &str = "ABRIDGED_CANCELLED_MB";
+
+/// The answer to a cancelled request comes at most so late: this part of the pings before the answer of the whole request,
+const PART: usize = 3;
+
+/// and so many more, which take about a tenth of a second. A step of the work that is under way is not left in its middle.
+const MORE: usize = 2_000;
+
+/// A request.
+struct Request {
+    method: &'static str,
+    params: fn(&Home) -> Value,
+    /// Whether the session is open before it.
+    opened: Opened,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Opened {
+    Before,
+    /// The request itself opens it.
+    Not,
+}
+
+/// Requests about the session `large`. Those that write come last. An append is not among them: its messages are written whole
+/// as soon as they are read, and its time is that of the frame.
+fn requests() -> Vec<Request> {
+    fn of(more: Value) -> Value {
+        let mut params = json!({"sessionId": "large"});
+        params.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        params
+    }
+    let request = |method, params| Request { method, params, opened: Opened::Before };
+    vec![
+        Request { opened: Opened::Not, ..request("session/load", |home| json!({"path": home.path("large.jsonl")})) },
+        request("session/context", |_| of(json!({}))),
+        request("session/context", |_| of(json!({"format": "anthropic"}))),
+        request("session/context", |_| of(json!({"entryId": "e9"}))),
+        request("session/entries", |_| of(json!({"branch": "all", "limit": 1_000, "maxBytes": 1 << 30}))),
+        request("session/search", |_| of(json!({"query": "nowhere to be found"}))),
+        request("session/tree", |_| of(json!({}))),
+        request("session/export", |home| of(json!({"format": "markdown", "path": home.path("exported.md")}))),
+        request("session/export", |home| of(json!({"format": "jsonl", "path": home.path("exported.jsonl")}))),
+        request("session/compact", |_| of(json!({"dryRun": true, "keepRecentTokens": 5}))),
+        request("session/compact", |_| of(json!({"wait": true, "keepRecentTokens": 5}))),
+        request("session/handoff", |_| of(json!({"wait": true}))),
+        request(
+            "session/reference",
+            |_| json!({"sessionId": "small", "fromSessionId": "large", "question": "Where is part_3?", "wait": true}),
+        ),
+        request("session/navigate", |_| of(json!({"targetEntryId": "e3", "summarize": true, "wait": true}))),
+        request("session/fork", |_| of(json!({}))),
+        request("session/prune", |_| of(json!({"protectTokens": 0, "minimumSavings": 0}))),
+    ]
+}
+
+/// A session file of turns with small results: many entries for its size.
+fn session(home: &Home, id: &str, size: usize) -> PathBuf {
+    let path = home.path(&format!("{id}.jsonl"));
+    let mut out = BufWriter::new(fs::File::create(&path).expect("a file"));
+    writeln!(out, "{}", header(id)).expect("it is written");
+    let (mut bytes, mut count, mut parent) = (0, 0, Value::Null);
+    for turn in 0.. {
+        let topic = format!("part_{turn}");
+        let text = text_of(200, &topic);
+        for message in
+            [user(&format!("Look at {topic}.")), calls(&[&topic]), result(&topic, &text), assistant("It is fine.")]
+        {
+            let id = format!("e{count}");
+            let line = json!({"type": "message", "id": id, "parentId": parent, "timestamp": "2026-01-01T00:00:00.000Z",
+                "message": message})
+            .to_string();
+            writeln!(out, "{line}").expect("it is written");
+            (bytes, count, parent) = (bytes + line.len(), count + 1, json!(id));
+        }
+        if bytes >= size {
+            break;
+        }
+    }
+    out.flush().expect("it is written");
+    path
+}
+
+/// The number of pings that are answered before the answer to a request, and that answer.
+fn pings_before(request: &Request, size: usize, is_cancelled: Cancelled) -> (usize, Result<Value, Value>) {
+    let home = Home::new();
+    let model = json!({"provider": "p", "id": "m", "api": "openai_chat", "contextWindow": 1_000_000_000});
+    let settings = json!({"tokens": {"estimator": "chars"}, "compaction": {"enabled": false}, "models": [model],
+        "defaultModel": "p/m"});
+    home.settings(&settings.to_string());
+    let mut daemon = Daemon::at(home);
+    let small = session(&daemon.home, "small", 5_000);
+    daemon.load(&small);
+    let path = session(&daemon.home, "large", size);
+    if request.opened == Opened::Before {
+        let answer = daemon.ok("session/load", json!({"path": path}));
+        if answer["indexed"] != json!(true) {
+            daemon.until("index_ready");
+        }
+    }
+    let params = (request.params)(&daemon.home);
+    let id = daemon.begin(request.method, params);
+    if is_cancelled == Cancelled::AtOnce {
+        daemon.send(&json!({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": id}}));
+    }
+    let mut pings = 0;
+    loop {
+        daemon.ok("ping", json!({}));
+        let is_answer = |frame: &Value| frame["id"] == id && frame.get("method").is_none();
+        if daemon.events.iter().any(is_answer) {
+            break;
+        }
+        pings += 1;
+    }
+    let answer = daemon.answer(id);
+    daemon.end();
+    (pings, answer)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cancelled {
+    AtOnce,
+    Never,
+}
+
+#[test]
+fn a_long_request_is_answered_soon_after_it_is_cancelled() {
+    let size = std::env::var(SIZE_VARIABLE).ok().and_then(|size| size.parse().ok()).unwrap_or(SIZE) << 20;
+    let mut late = Vec::new();
+    for request in requests() {
+        let (whole, answer) = pings_before(&request, size, Cancelled::Never);
+        assert!(answer.is_ok(), "{}: {answer:?}", request.method);
+        let (until, answer) = pings_before(&request, size, Cancelled::AtOnce);
+        let is_right = answer.as_ref().err().is_none_or(|error| error["code"] == json!(-32800));
+        assert!(is_right, "{}: {answer:?}", request.method);
+        let row = format!("{}: {until} of {whole} pings", request.method);
+        if std::env::var_os(SIZE_VARIABLE).is_some() {
+            println!("{row}, {}", if answer.is_ok() { "answered" } else { "cancelled" });
+        }
+        if until > whole / PART + MORE {
+            late.push(row);
+        }
+    }
+    assert!(late.is_empty(), "{late:#?}");
+}
