@@ -13,6 +13,7 @@ mod ending;
 mod hooks;
 mod models;
 mod pairs;
+mod redacting;
 mod sessions;
 mod trees;
 
@@ -57,6 +58,7 @@ const GROUPS: &[Group] = &[
     ("deciding", deciding::decisions),
     ("planning", planning),
     ("extracting", extracting),
+    ("redaction", redacting::redactions),
     ("compaction", whole_compaction),
     ("models", models::models),
     ("ending", ending::endings),

@@ -6,7 +6,7 @@
 use super::{
     lines::Lines,
     named::is_plausible,
-    rules::{Rule, Value::If},
+    rules::{Rule, Value::If, rule},
 };
 use base64::{Engine, prelude::BASE64_STANDARD};
 use memchr::memmem;
@@ -15,27 +15,27 @@ use std::{borrow::Cow, ops::Range, sync::LazyLock};
 
 /// Rules over two lines, recognized by the end of the first line. Each pattern covers one line end.
 pub(super) const ACROSS: &[Rule] = &[
-    Rule {
-        kind: "secret",
-        hints: &["</key>"],
-        pattern: r"<key>(?P<name>[^<>\n]{3,80})</key>[ \t]*(?:\r?\n|\\+n)(?:[ \t]|\\+t)*<string>(?P<secret>[^<>\n]+)</string>",
-        value: If(|found| is_plausible(&found["name"], &found["secret"])),
-    },
-    Rule {
-        kind: "secret",
-        hints: &["value", "Value"],
-        pattern: concat!(
+    rule(
+        "secret",
+        &["</key>"],
+        r"<key>(?P<name>[^<>\n]{3,80})</key>[ \t]*(?:\r?\n|\\+n)(?:[ \t]|\\+t)*<string>(?P<secret>[^<>\n]+)</string>",
+        If(|found| is_plausible(&found["name"], &found["secret"])),
+    ),
+    rule(
+        "secret",
+        &["value", "Value"],
+        concat!(
             r#"(?i)name\\*["']?[ \t]*:[ \t]*\\*["']?(?P<name>[a-z0-9_.-]{3,})\\*["']?,?[ \t]*(?:\r?\n|\\+n)[ \t]*"#,
             r#"\\*["']?value\\*["']?[ \t]*:[ \t]*\\*["']?(?P<secret>[^\s"'\\]+)"#
         ),
-        value: If(|found| is_plausible(&found["name"], &found["secret"])),
-    },
-    Rule {
-        kind: "secret",
-        hints: &["password"],
-        pattern: r"\blogin[ \t]+\S+[ \t]*(?:\r?\n|\\+n)[ \t]*password[ \t]+(?P<secret>[^\s\\\x22']+)",
-        value: If(|found| !super::named::is_reference(&found["secret"])),
-    },
+        If(|found| is_plausible(&found["name"], &found["secret"])),
+    ),
+    rule(
+        "secret",
+        &["password"],
+        r"\blogin[ \t]+\S+[ \t]*(?:\r?\n|\\+n)[ \t]*password[ \t]+(?P<secret>[^\s\\\x22']+)",
+        If(|found| !super::named::is_reference(&found["secret"])),
+    ),
 ];
 
 /// Whether the rest of what begins on this line may stand on the next.

@@ -106,27 +106,35 @@ static COMMANDS: LazyLock<Vec<Flag>> = LazyLock::new(|| {
 /// faster than a pattern.
 static PROGRAMS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     const AT_A_TIME: usize = 48;
-    let names: BTreeSet<String> =
-        FLAGS.iter().flat_map(|(programs, ..)| *programs).map(|name| format!("{name} ")).collect();
-    let names: Vec<String> = names.into_iter().collect();
+    let names = hints();
     names.chunks(AT_A_TIME).map(|names| Regex::new(&names.join("|")).expect("the names are fixed and tested")).collect()
 });
+
+/// The names of programs, with the blank behind each.
+pub(super) fn hints() -> Vec<String> {
+    let names: BTreeSet<String> =
+        FLAGS.iter().flat_map(|(programs, ..)| *programs).map(|name| format!("{name} ")).collect();
+    names.into_iter().collect()
+}
 
 /// A command is looked at as far as this.
 const LONGEST: usize = 8 * 1024;
 
-/// Where in `text` the secrets of command lines stand.
-pub(super) fn find(text: &str) -> Vec<Range<usize>> {
+/// Where in `text` the secrets of command lines stand. Names of programs are on these `lines`.
+pub(super) fn find(text: &str, lines: &[Range<usize>]) -> Vec<Range<usize>> {
     let mut found = Vec::new();
-    let names = PROGRAMS.iter().flat_map(|names| names.find_iter(text));
-    let mut programs: Vec<_> = names.filter(|name| begins_a_word(text, name.start())).collect();
-    programs.sort_unstable_by_key(|program| program.start());
+    let names = lines.iter().flat_map(|lines| {
+        let names = PROGRAMS.iter().flat_map(|names| names.find_iter(&text[lines.clone()]));
+        names.map(|name| lines.start + name.start()..lines.start + name.end())
+    });
+    let mut programs: Vec<_> = names.filter(|name| begins_a_word(text, name.start)).collect();
+    programs.sort_unstable_by_key(|program| program.start);
     let mut programs = programs.into_iter().peekable();
     while let Some(program) = programs.next() {
-        let name = program.as_str().trim_end();
-        let from = program.start() + name.len();
+        let name = text[program.clone()].trim_end();
+        let from = program.start + name.len();
         // A command ends at the next program: each part of the text is looked at once.
-        let next = programs.peek().map_or(text.len(), |next| next.start());
+        let next = programs.peek().map_or(text.len(), |next| next.start);
         let mut end = next.min(from + LONGEST);
         while !text.is_char_boundary(end) {
             end -= 1;

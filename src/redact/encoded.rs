@@ -1,7 +1,7 @@
 //! Keys of the known forms that are written in another way: in base 64 or hex, as literals that a program joins, with
 //! escaped characters, or with invisible ones inside. Each part of a text is decoded once.
 
-use super::ALL_KEYS;
+use super::keys;
 use base64::{
     Engine,
     alphabet::{STANDARD, URL_SAFE},
@@ -31,7 +31,7 @@ fn decoded(text: &str, found: &mut Vec<(Range<usize>, &'static str)>) {
         let head = decode(&encoded[..LOOKED_AT]);
         if head.is_some_and(|head| is_text(&head))
             && let Some(decoded) = decode(encoded).and_then(|bytes| String::from_utf8(bytes).ok())
-            && let Some((_, kind)) = ALL_KEYS.find(&decoded).next()
+            && let Some((_, kind)) = keys::find(&decoded).first()
         {
             let padding = text.as_bytes()[run.end..].iter().take(2).take_while(|byte| **byte == b'=').count();
             found.push((run.start..run.end + padding, kind));
@@ -39,27 +39,35 @@ fn decoded(text: &str, found: &mut Vec<(Range<usize>, &'static str)>) {
     }
 }
 
+/// Characters of base 64.
+static OF_BASE64: [bool; 256] = {
+    let mut of = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let char = byte as u8;
+        of[byte] = char.is_ascii_alphanumeric() || matches!(char, b'+' | b'/' | b'_' | b'-');
+        byte += 1;
+    }
+    of
+};
+
 /// Runs of characters of base 64 that are long enough for a key.
 fn runs(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
     /// The length of the shortest key in base 64.
     const LEAST: usize = SHORTEST.div_ceil(3) * 4;
-    let is_one = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'_' | b'-');
+    let is_one = |byte: &u8| OF_BASE64[usize::from(*byte)];
     let mut at = 0;
     std::iter::from_fn(move || {
         loop {
-            // Each run that is long enough has a byte in every stretch of its least length.
-            let probe = at + LEAST - 1;
-            if !is_one(bytes.get(probe)?) {
-                at = probe + 1;
-                continue;
-            }
-            let start = probe - bytes[at..probe].iter().rev().take_while(|byte| is_one(byte)).count();
-            let end = probe + bytes[probe..].iter().take_while(|byte| is_one(byte)).count();
-            at = end;
-            if end - start >= LEAST {
-                return Some(start..end);
+            // From the end on: another character there leaves out all before it.
+            match bytes.get(at..at + LEAST)?.iter().rposition(|byte| !is_one(byte)) {
+                Some(other) => at += other + 1,
+                None => break,
             }
         }
+        let start = at;
+        at += LEAST + bytes[at + LEAST..].iter().take_while(|byte| is_one(byte)).count();
+        Some(start..at)
     })
 }
 
@@ -101,26 +109,46 @@ fn is_quote(byte: u8) -> bool {
     matches!(byte, b'"' | b'\'' | b'`')
 }
 
-/// The bytes that begin a seam. A table is several times faster than comparisons.
-static BEGINS: [bool; 256] = {
-    let mut begins = [false; 256];
-    let bytes = b"\"'`\\\x1b\xC2\xE1\xE2\xEF";
-    let mut at = 0;
-    while at < bytes.len() {
-        begins[bytes[at] as usize] = true;
-        at += 1;
+/// How seams begin: one of these bytes, and one of those behind it. A table is several times faster than comparisons.
+const SEAMS: [(&[u8], &[u8]); 7] = [
+    (b"\"'`", b" \t+.&\r\n\\\"'`"),
+    (b"\\", b"\\\n\rux03e\"'`"),
+    (b"\x1b", b"["),
+    (b"\xC2", b"\xAD"),
+    (b"\xE1", b"\xA0"),
+    (b"\xE2", b"\x80\x81"),
+    (b"\xEF", b"\xBB"),
+];
+
+/// For each byte the kinds of seams that it begins, and those that it follows in.
+static KINDS: ([u8; 256], [u8; 256]) = {
+    let mut kinds = ([0; 256], [0; 256]);
+    let mut kind = 0;
+    while kind < SEAMS.len() {
+        let (first, second) = SEAMS[kind];
+        let mut at = 0;
+        while at < first.len() {
+            kinds.0[first[at] as usize] |= 1 << kind;
+            at += 1;
+        }
+        at = 0;
+        while at < second.len() {
+            kinds.1[second[at] as usize] |= 1 << kind;
+            at += 1;
+        }
+        kind += 1;
     }
-    begins
+    kinds
 };
 
 impl Seam {
     /// The first one from `from` on. Each byte is looked at once, or twice behind a quote.
     fn next(text: &str, from: usize) -> Option<Self> {
         let bytes = text.as_bytes();
-        let begins = |byte: &u8| BEGINS[usize::from(*byte)];
+        let begins = |two: &[u8]| KINDS.0[usize::from(two[0])] & KINDS.1[usize::from(two[1])] != 0;
         let mut at = from;
         loop {
-            at += bytes[at..].iter().position(begins)?;
+            at += bytes[at..].windows(2).position(begins)?;
             let backslashes = bytes[at..].iter().take_while(|byte| **byte == b'\\').count();
             let rest = &text[at + backslashes..];
             let found = match backslashes {
@@ -279,7 +307,7 @@ impl Run {
             }
             at = range.end;
         }
-        for (key, kind) in ALL_KEYS.find(&whole) {
+        for (key, kind) in keys::find(&whole) {
             let range = origins[key.start].0..origins[key.end - 1].1;
             // A key in a single part is found where it stands.
             if range.len() > key.len() {

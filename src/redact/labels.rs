@@ -75,18 +75,24 @@ struct Ends {
     other: Regex,
 }
 
-static ENDS: LazyLock<Ends> = LazyLock::new(|| {
-    let (ascii, other): (Vec<&str>, Vec<&str>) =
-        PASSWORDS.iter().chain(TOKENS).flat_map(|(_, labels)| labels.split('|')).partition(|label| label.is_ascii());
-    let ends = |labels: Vec<&str>| {
-        let mut ends: Vec<String> = labels.into_iter().flat_map(ends_of).collect();
-        ends.sort_unstable();
-        // The shorter one is enough.
-        ends.dedup_by(|longer, shorter| longer.starts_with(shorter.as_str()));
-        fixed(&ends.join("|"))
-    };
-    Ends { ascii: ends(ascii), other: ends(other) }
+static ENDS: LazyLock<Ends> = LazyLock::new(|| Ends {
+    ascii: fixed(&hints().join("|")),
+    other: fixed(&ends_of_all(|label| !label.is_ascii()).join("|")),
 });
+
+/// The ends of the labels that have no other letters than ASCII has.
+pub(super) fn hints() -> Vec<String> {
+    ends_of_all(str::is_ascii)
+}
+
+fn ends_of_all(are: fn(&str) -> bool) -> Vec<String> {
+    let labels = PASSWORDS.iter().chain(TOKENS).flat_map(|(_, labels)| labels.split('|')).filter(|label| are(label));
+    let mut ends: Vec<String> = labels.flat_map(ends_of).collect();
+    ends.sort_unstable();
+    // The shorter one is enough.
+    ends.dedup_by(|longer, shorter| longer.starts_with(shorter.as_str()));
+    ends
+}
 
 /// The end of a label, as it may be written. A search for three bytes or fewer would be slow.
 fn ends_of(label: &str) -> Vec<String> {
@@ -126,11 +132,13 @@ impl Labels {
     }
 }
 
-/// Where in `text` the values of labels stand that are secrets.
-pub(super) fn find(text: &str) -> Vec<Range<usize>> {
+/// Where in `text` the values of labels stand that are secrets. Ends of labels are on these `lines`.
+pub(super) fn find(text: &str, lines: &[Range<usize>]) -> Vec<Range<usize>> {
     const CHUNK: usize = 1024;
     let mut found = Vec::new();
-    find_on_lines(text, 0..text.len(), &ENDS.ascii, &mut found);
+    for lines in lines {
+        find_on_lines(text, lines.clone(), &ENDS.ascii, &mut found);
+    }
     let mut done = 0;
     for (at, chunk) in text.as_bytes().chunks(CHUNK).enumerate() {
         let (start, end) = (at * CHUNK, at * CHUNK + chunk.len());

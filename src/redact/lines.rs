@@ -132,7 +132,7 @@ impl Lines {
 
     /// Takes one more line of a text, which stands at `start` of it.
     pub(super) fn take(&mut self, line: &str, start: usize, found: &mut Vec<Range<usize>>) {
-        let mut heads = words(line).filter(|word| HEAD.is_match(&line[*word..])).peekable();
+        let mut heads = words(line, 0..line.len()).filter(|word| HEAD.is_match(&line[*word..])).peekable();
         let mut escaped = ESCAPED_END.find_iter(line);
         let mut at = 0;
         loop {

@@ -6,19 +6,29 @@ use memchr::{memchr, memmem};
 use regex::Regex;
 use std::{ops::Range, sync::LazyLock};
 
-/// Where the words stand that are in each name of a secret: the first of each name, in order.
-pub(super) fn words(text: &str) -> impl Iterator<Item = usize> {
+/// The words that are in each name of a secret, as they are written.
+pub(super) fn hints() -> Vec<String> {
+    written(&[WORDS, &["pw"]].concat())
+}
+
+/// Those that need not be looked for at each `pw`.
+const WORDS: &[&str] = &["pass", "pwd", "_pw", "secret", "token", "key", "psk", "credential", "kennwort", "sensitive"];
+
+fn written(words: &[&str]) -> Vec<String> {
+    let forms =
+        |word: &&str| [(*word).to_owned(), word.to_uppercase(), format!("{}{}", word[..1].to_uppercase(), &word[1..])];
+    words.iter().flat_map(forms).collect()
+}
+
+/// Where these words stand on lines of a text: the first of each name, in order.
+pub(super) fn words(text: &str, lines: Range<usize>) -> impl Iterator<Item = usize> {
     // Nothing but text: many times faster than a pattern.
-    static WORDS: LazyLock<Regex> = LazyLock::new(|| {
-        let words = "pass pwd _pw secret token key psk credential kennwort sensitive".split(' ');
-        let written =
-            |word: &str| [word.to_owned(), word.to_uppercase(), format!("{}{}", word[..1].to_uppercase(), &word[1..])];
-        let all: Vec<String> = words.flat_map(written).collect();
-        Regex::new(&all.join("|")).expect("the pattern is fixed and tested")
-    });
-    let mut after = 0;
+    static ANY: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(&written(WORDS).join("|")).expect("the pattern is fixed and tested"));
+    let text = &text[..lines.end];
+    let mut after = lines.start;
     std::iter::from_fn(move || {
-        let word = WORDS.find_at(text, after)?.start();
+        let word = ANY.find_at(text, after)?.start();
         after = word + name_length(&text[word..]);
         Some(word)
     })
@@ -157,7 +167,7 @@ pub(super) fn is_in_a_table(name: &str, value: &str) -> bool {
 /// Whether a text stands for any secret in a manual or is a reference to one.
 pub(super) fn is_stand_in(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
-    is_reference(value) || words::has(words::DICTIONARY, &lower) || lower.starts_with("your")
+    is_reference(value) || words::DICTIONARY.contains(lower.as_str()) || lower.starts_with("your")
 }
 
 /// `sha256`, `base64url`: the name of an algorithm, which has digits as a secret does.
@@ -248,23 +258,21 @@ fn is_numbered(word: &str) -> bool {
 }
 
 fn class_of(name: &str) -> Option<Class> {
-    let words = words_of(name);
-    let last = words.last()?.as_str();
-    if words::has(words::ABOUT, last) && words.len() > 1 || words.iter().any(|word| word == "allow") {
+    let lower = name.to_ascii_lowercase();
+    let words: Vec<&str> = words_of(name).map(|word| &lower[word]).collect();
+    let last = *words.last()?;
+    if words::ABOUT.contains(last) && words.len() > 1 || words.contains(&"allow") {
         return None;
     }
     // Charts and manifests name a secret that lies elsewhere.
-    if words
-        .windows(2)
-        .any(|pair| matches!(pair, [a, b] if a == "existing" && b == "secret" || a == "pull" && b == "secrets"))
-    {
+    if words.windows(2).any(|pair| matches!(pair, ["existing", "secret"] | ["pull", "secrets"])) {
         return None;
     }
-    let ends = |word: &String, with: &[&str]| with.iter().any(|end| word.ends_with(end));
-    let password = |word: &String| {
+    let ends = |word: &str, with: &[&str]| with.iter().any(|end| word.ends_with(end));
+    let password = |word: &&str| {
         ends(word, &["password", "passwd", "passphrase", "pwd", "secret", "passwort", "passcode", "kennwort"])
-            || ["password", "passwd", "passphrase"].iter().any(|part| word.starts_with(part) && word != "passwordless")
-            || word == "secrets"
+            || ["password", "passwd", "passphrase"].iter().any(|part| word.starts_with(part) && *word != "passwordless")
+            || *word == "secrets"
     };
     if words.iter().any(password)
         || words.len() > 1 && matches!(last, "pass" | "pw") && !name.contains('.')
@@ -272,50 +280,44 @@ fn class_of(name: &str) -> Option<Class> {
     {
         return Some(Class::Password);
     }
-    if words.iter().any(|word| ends(word, &["token"]) || word == "credential" || word == "credentials") {
+    if words.iter().any(|word| ends(word, &["token"]) || matches!(*word, "credential" | "credentials")) {
         return Some(Class::Token);
     }
     let of_key = |at: usize| {
         let word = &words[at];
         let before = match word.strip_suffix("key") {
-            Some("") => at.checked_sub(1).map(|at| words[at].as_str()),
+            Some("") => at.checked_sub(1).map(|at| words[at]),
             Some(before) => Some(before),
             None => None,
         };
-        before.is_some_and(|before| words::has(words::KEYS, before))
+        before.is_some_and(|before| words::KEYS.contains(before))
     };
-    if (0..words.len()).any(of_key) && !words.iter().any(|word| words::has(words::HARMLESS, word.as_str())) {
+    if (0..words.len()).any(of_key) && !words.iter().any(|word| words::HARMLESS.contains(word)) {
         return Some(Class::Token);
     }
-    let other = last == "key"
-        && words.len() > 1
-        && is_setting(name)
-        && !words.iter().any(|it| words::has(words::HARMLESS, it.as_str()));
+    let other =
+        last == "key" && words.len() > 1 && is_setting(name) && !words.iter().any(|it| words::HARMLESS.contains(it));
     other.then_some(Class::Key)
 }
 
-/// The words of a name in any convention, in small letters.
-fn words_of(name: &str) -> Vec<String> {
-    let mut words: Vec<String> = Vec::new();
-    let mut before = '_';
-    let mut chars = name.chars().peekable();
-    while let Some(char) = chars.next() {
-        if !char.is_ascii_alphanumeric() {
-            before = char;
-            continue;
+/// Where the words of a name stand, in any convention.
+fn words_of(name: &str) -> impl Iterator<Item = Range<usize>> {
+    let bytes = name.as_bytes();
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        at += bytes[at..].iter().position(u8::is_ascii_alphanumeric)?;
+        let start = at;
+        let goes_on = |at: usize| {
+            let small_follows = bytes.get(at + 1).is_some_and(u8::is_ascii_lowercase);
+            let begins = bytes[at].is_ascii_uppercase() && (!bytes[at - 1].is_ascii_uppercase() || small_follows);
+            bytes[at].is_ascii_alphanumeric() && !begins
+        };
+        at += 1;
+        while at < bytes.len() && goes_on(at) {
+            at += 1;
         }
-        let small_follows = chars.peek().is_some_and(char::is_ascii_lowercase);
-        let starts = !before.is_ascii_alphanumeric()
-            || char.is_ascii_uppercase() && (!before.is_ascii_uppercase() || small_follows);
-        if starts || words.is_empty() {
-            words.push(String::new());
-        }
-        if let Some(word) = words.last_mut() {
-            word.push(char.to_ascii_lowercase());
-        }
-        before = char;
-    }
-    words
+        Some(start..at)
+    })
 }
 
 enum Looks {
@@ -567,11 +569,11 @@ fn is_secret(class: Class, value: &str, whole: bool) -> bool {
     let lower = value.to_ascii_lowercase();
     let words = lower.trim_end_matches([';', ',', '?', '.', '!', ':']);
     let chars = value.chars().count();
-    if chars < 4 || words::has(words::DICTIONARY, words) || is_reference(value) || is_placed_elsewhere(&lower) {
+    if chars < 4 || words::DICTIONARY.contains(words) || is_reference(value) || is_placed_elsewhere(&lower) {
         return false;
     }
     if value.contains(' ')
-        && value.split([' ', ',', '.']).any(|word| words::has(words::PROSE, &word.to_ascii_lowercase()))
+        && value.split([' ', ',', '.']).any(|word| words::PROSE.contains(word.to_ascii_lowercase().as_str()))
     {
         return false;
     }

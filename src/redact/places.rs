@@ -4,10 +4,15 @@
 
 use super::rules::{
     Rule,
-    Value::{Always, If, Members, Pairs},
+    Value::{Always, If, IfNamed, Members, Pairs},
     behind_its_flag, behind_its_name, chosen, chosen_and_no_count, credential, names_a_user, no_reference, no_sentence,
     no_stand_in, password_of_url, random, rule, told_in_prose,
 };
+
+/// Whether a line may have an address with a password in it.
+fn has_an_at(line: &str) -> bool {
+    line.contains('@')
+}
 
 /// Programs that read a secret from their input, and flags that make them.
 const LOGINS: &[&str] =
@@ -45,8 +50,10 @@ pub(super) const PLACES: &[Rule] = &[
             r#"(?:\+[a-z0-9]+)?://[^\s:/@"'`<>]*:(?P<secret>[^\s"'`<>\\]+)@"#,
         ),
         If(password_of_url),
-    ),
-    rule("url-password", &["://"], r#"://[^\s:/?#@"'`<>]*:(?P<secret>[^\s/?#"'`<>]+)@"#, If(password_of_url)),
+    )
+    .needing(has_an_at),
+    rule("url-password", &["://"], r#"://[^\s:/?#@"'`<>]*:(?P<secret>[^\s/?#"'`<>]+)@"#, If(password_of_url))
+        .needing(has_an_at),
     rule(
         "url-password",
         &["jdbc:oracle"],
@@ -130,7 +137,8 @@ pub(super) const PLACES: &[Rule] = &[
         &["IDENTIFIED", "identified", "PASSWORD", "password"],
         r"(?i)(?:identified[ \t]+(?:with[ \t]+[a-z0-9_]+[ \t]+)?by|(?:with|encrypted|set|user|role)[ \t]+(?:\S+[ \t]+(?:with[ \t]+)?)?password)(?:[ \t]*=)?[ \t]+\\*'(?P<secret>[^'\n\\]+)'?",
         If(no_reference),
-    ),
+    )
+    .needing(|line| line.contains('\'')),
     rule(
         "secret",
         &["ConvertTo-SecureString"],
@@ -147,7 +155,7 @@ pub(super) const PLACES: &[Rule] = &[
             r"(?i)(?P<name>--(?:[a-z0-9]+-)*(?:password|passwd|pass|passphrase|token|secret|api-?key|access-key|secret-key|private-key|auth-key|key))",
             r#"(?P<between>\\*["'],[ \t]*\\*["']|=|[ \t]+)\\*["']?(?P<secret>[^\s"'\\-][^\s"'\\]*)"#
         ),
-        If(behind_its_flag),
+        IfNamed(behind_its_flag),
     ),
     rule(
         "secret",
@@ -156,19 +164,19 @@ pub(super) const PLACES: &[Rule] = &[
             r"(?-u:\b)setx?[ \t]+(?:-[a-zA-Z]+[ \t]+|--[a-z-]+[ \t]+)*\\*[\x22']?(?P<name>[A-Za-z0-9_.:/-]*(?i:password|passwd|secret|token|_key))\\*[\x22']?[ \t]+",
             r#"\\*["']?(?P<secret>[^\s"'\\=<>][^\s"'\\]*)"#
         ),
-        If(behind_its_name),
+        IfNamed(behind_its_name),
     ),
     rule(
         "secret",
         &["</"],
         r"(?i)<(?P<name>[a-z0-9_.:-]*(?:passw(?:or)?d|passphrase|pwd|secret|token|(?:api|access|secret)[_-]?key))(?:[ \t][^<>\n]*)?>(?P<secret>[^<>\s][^<>\n]*)</",
-        If(behind_its_name),
+        IfNamed(behind_its_name),
     ),
     rule(
         "secret",
         &["value=", "Value="],
         r#"(?i)(?:key|name)=\\*["'](?P<name>[a-z0-9_.:-]*(?:passw(?:or)?d|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key)[a-z0-9_.:-]*)\\*["'][ \t]+value=\\*["'](?P<secret>[^"'\\\n]+)"#,
-        If(behind_its_name),
+        IfNamed(behind_its_name),
     ),
     rule(
         "secret",
@@ -178,7 +186,8 @@ pub(super) const PLACES: &[Rule] = &[
             r#"[ \t]+(?:is|ist|was|lautet|will be)[ \t]*:?[ \t]*(?P<quote>["'`*]{0,2})(?P<secret>[^\s"'`*,;()\[\]]+)"#
         ),
         If(told_in_prose),
-    ),
+    )
+    .needing(|line| line.bytes().any(|byte| byte.is_ascii_digit())),
     // Text that is piped into a program that reads a secret.
     rule(
         "secret",
@@ -222,8 +231,9 @@ pub(super) const PLACES: &[Rule] = &[
             r#"(?:[^\n{}\[\]]{0,200}?,)??[ \t]*\\*["']?(?:parameter)?(?:value|default|defaultvalue)\\*["']?[ \t]*:[ \t]*"#,
             r#"(?:\\*"(?P<double>[^"\\\n]+)|\\*'(?P<single>[^'\\\n]+)|(?P<secret>[^\s"'\\,{}\[\]]+))"#
         ),
-        If(behind_its_name),
-    ),
+        IfNamed(behind_its_name),
+    )
+    .needing(|line| line.contains(':')),
     rule(
         "secret",
         &["alue", "efault"],
@@ -231,8 +241,9 @@ pub(super) const PLACES: &[Rule] = &[
             r#"(?i)(?:value|default)\\*["']?[ \t]*:[ \t]*\\*["'](?P<secret>[^"'\\\n]+)\\*["'][ \t]*,[ \t]*"#,
             r#"\\*["'](?:name|key|variable|parameterkey)\\*["'][ \t]*:[ \t]*\\*["'](?P<name>[a-z0-9_.-]{3,80})\\*["']"#
         ),
-        If(behind_its_name),
-    ),
+        IfNamed(behind_its_name),
+    )
+    .needing(|line| line.contains(':')),
     rule(
         "secret",
         &["alue", "efault"],
@@ -240,13 +251,14 @@ pub(super) const PLACES: &[Rule] = &[
             r#"(?i)(?P<name>[a-z0-9_.-]{3,80})\\*["']?[ \t]*[:=]?[ \t]*\{[ \t]*\\*["']?(?:value|default|defaultvalue)\\*["']?[ \t]*[:=][ \t]*"#,
             r#"\\*["'](?P<secret>[^"'\\\n]+)"#
         ),
-        If(behind_its_name),
-    ),
+        IfNamed(behind_its_name),
+    )
+    .needing(|line| line.contains('{')),
     rule(
         "secret",
         &["define("],
         r#"define\([ \t]*\\*["'](?P<name>[A-Za-z0-9_.-]+)\\*["'],[ \t]*\\*["'](?P<secret>[^"'\\\n]+)"#,
-        If(behind_its_name),
+        IfNamed(behind_its_name),
     ),
     rule(
         "private-key",
@@ -261,19 +273,19 @@ pub(super) const PLACES: &[Rule] = &[
             r#"(?m)(?:^|\\n|["'])[ \t]*(?i:env)[ \t]+(?P<name>[A-Za-z0-9_]*(?i:pass|pwd|secret|token|key)[A-Za-z0-9_]*)[ \t]+"#,
             r#"\\*["']?(?P<secret>[^\s"'\\=][^\s"'\\]*)\\*["']?[ \t]*(?:$|\r|\\+[nr]|["'])"#
         ),
-        If(behind_its_name),
+        IfNamed(behind_its_name),
     ),
     rule(
         "secret",
         &["</key>"],
         r"<key>(?P<name>[^<>\n]{3,80})</key>[ \t]*<string>(?P<secret>[^<>\n]+)</string>",
-        If(behind_its_name),
+        IfNamed(behind_its_name),
     ),
     rule(
         "secret",
         &["variable"],
         r#"variable[ \t]+\\*["'](?P<name>[A-Za-z0-9_.-]+)\\*["'][ \t]*\{[^\n{}]*?default[ \t]*=[ \t]*\\*["'](?P<secret>[^"'\\\n]+)"#,
-        If(behind_its_name),
+        IfNamed(behind_its_name),
     ),
     rule("secret", &["sensitive_values"], r#"sensitive_values\\*["'][ \t]*:[ \t]*\{(?P<secret>[^\n{}]+)\}"#, Members),
     rule(

@@ -2,17 +2,19 @@
 
 use super::named::{is_plausible, is_random, is_reference, is_stand_in, names_an_algorithm};
 use base64::{Engine, prelude::BASE64_STANDARD};
-use regex::{Captures, Match};
+use regex::{Captures, Match, Regex};
+use std::{ops::Deref, sync::OnceLock};
 
 /// A kind of secret.
 pub(super) struct Rule {
     pub kind: &'static str,
-    /// One of these stands in every match: a search for plain text is many times faster than the pattern. The patterns
-    /// of [`super::keys::KEYS`] are searched for all at once, and have none.
+    /// One of these stands in every match. The pattern goes over the lines that have one, and over no others.
     pub hints: &'static [&'static str],
     /// Of a place, the group `secret`, `single` or `double` is what goes. A key goes as a whole.
     pub pattern: &'static str,
     pub value: Value,
+    /// What each line with a match has, too, where that costs less to see than the pattern.
+    pub needs: fn(&str) -> bool,
 }
 
 /// Part of a match that is the secret.
@@ -20,6 +22,8 @@ pub(super) enum Value {
     Always,
     /// Only what looks like one.
     If(fn(&Captures<'_>) -> bool),
+    /// The same, behind a name that only a secret has.
+    IfNamed(fn(&Captures<'_>) -> bool),
     /// The values of its `name=value` pairs.
     Pairs,
     /// The strings that are members of its object.
@@ -32,11 +36,33 @@ pub(super) const fn rule(
     pattern: &'static str,
     value: Value,
 ) -> Rule {
-    Rule { kind, hints, pattern, value }
+    Rule { kind, hints, pattern, value, needs: |_| true }
 }
 
-pub(super) const fn key(kind: &'static str, pattern: &'static str, value: Value) -> Rule {
-    rule(kind, &[], pattern, value)
+impl Rule {
+    pub(super) const fn needing(self, needs: fn(&str) -> bool) -> Self {
+        Self { needs, ..self }
+    }
+}
+
+/// A pattern that is compiled when it is first used: few texts have the hints of many rules.
+pub(super) struct Pattern {
+    text: String,
+    compiled: OnceLock<Regex>,
+}
+
+impl Pattern {
+    pub(super) fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), compiled: OnceLock::new() }
+    }
+}
+
+impl Deref for Pattern {
+    type Target = Regex;
+
+    fn deref(&self) -> &Regex {
+        self.compiled.get_or_init(|| Regex::new(&self.text).expect("the patterns are fixed and tested"))
+    }
 }
 
 /// The secret of a match: without quotes, or in one of the two kinds of them.

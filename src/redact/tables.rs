@@ -1,6 +1,7 @@
 //! Columns of passwords and tokens: CSV, Markdown, and what clients of databases print.
 
 use super::named::{is_in_a_table, is_name_of_a_secret};
+use memchr::{memchr2, memmem};
 use std::ops::Range;
 
 /// The table that is open at the end of the lines seen so far.
@@ -59,7 +60,6 @@ impl Table {
     fn headed(line: &str, between: Between) -> Option<Self> {
         const LONGEST_NAME: usize = 40;
         let framed = matches!(between, Text(text) if line.trim_start().starts_with(text));
-        let cells: Vec<&str> = cells(line, between, framed).into_iter().map(|cell| &line[cell]).collect();
         let name = |cell: &str| {
             let padded = cell.len() != cell.trim().len();
             let words = bare(cell).contains(' ') || line.ends_with([',', ';']);
@@ -71,10 +71,15 @@ impl Table {
                 && !(padded && words && matches!(between, Text("," | ";")))
         };
         // A head has names only: a row has numbers, too.
-        let number = |cell: &&str| !bare(cell).is_empty() && bare(cell).bytes().all(|byte| byte.is_ascii_digit());
+        let number = |cell: &str| !bare(cell).is_empty() && bare(cell).bytes().all(|byte| byte.is_ascii_digit());
+        let of_a_head = |cell: &str| name(cell) && !number(cell);
+        // Most lines are none, and most of these say so with their first cell.
+        if !framed && !split(line, between).all(|cell| of_a_head(&line[cell])) {
+            return None;
+        }
+        let cells: Vec<&str> = cells(line, between, framed).into_iter().map(|cell| &line[cell]).collect();
         if cells.len() < 2
-            || cells.iter().any(number)
-            || !cells.iter().all(|cell| name(cell))
+            || !cells.iter().all(|cell| of_a_head(cell))
             || cells.iter().all(|cell| bare(cell).is_empty())
         {
             return None;
@@ -116,39 +121,7 @@ fn bare(cell: &str) -> &str {
 
 /// Where the cells of a line stand.
 fn cells(line: &str, between: Between, framed: bool) -> Vec<Range<usize>> {
-    let mut cells = Vec::new();
-    match between {
-        Text(text) => {
-            let may_quote = matches!(text, "," | ";" | "\t");
-            let (mut quoted, mut from) = (false, 0);
-            for (at, char) in line.char_indices() {
-                quoted ^= char == '"' && may_quote;
-                if !quoted && at >= from && line[at..].starts_with(text) {
-                    cells.push(from..at);
-                    from = at + text.len();
-                }
-            }
-            cells.push(from..line.len());
-        }
-        Blanks => {
-            let (mut from, mut blanks) = (None, 0);
-            for (at, char) in line.char_indices() {
-                if char == ' ' {
-                    blanks += 1;
-                    continue;
-                }
-                if blanks >= 2
-                    && let Some(from) = from.take()
-                {
-                    cells.push(from..at - blanks);
-                }
-                blanks = 0;
-                from.get_or_insert(at);
-            }
-            // The last one may have nothing in it but blanks of another kind.
-            cells.extend(from.map(|from| from..line.trim_end().len().max(from)));
-        }
-    }
+    let mut cells: Vec<_> = split(line, between).collect();
     if framed && cells.len() > 2 {
         cells.remove(0);
         if cells.last().is_some_and(|cell| line[cell.clone()].trim().is_empty()) {
@@ -156,4 +129,45 @@ fn cells(line: &str, between: Between, framed: bool) -> Vec<Range<usize>> {
         }
     }
     cells
+}
+
+/// The parts of a line, one after the other. A frame has an empty one at each end.
+fn split(line: &str, between: Between) -> impl Iterator<Item = Range<usize>> {
+    let mut from = Some(0);
+    std::iter::from_fn(move || {
+        let start = from.take()?;
+        let (cell, next) = match between {
+            Text(text) => up_to(line, start, text),
+            Blanks => up_to_blanks(line, start)?,
+        };
+        from = next;
+        Some(cell)
+    })
+}
+
+/// The cell from `start` up to this text outside of quotes, and where the next one begins.
+fn up_to(line: &str, start: usize, text: &str) -> (Range<usize>, Option<usize>) {
+    let bytes = line.as_bytes();
+    let first = text.as_bytes()[0];
+    let quote = if matches!(text, "," | ";" | "\t") { b'"' } else { first };
+    let (mut quoted, mut at) = (false, start);
+    while let Some(next) = memchr2(first, quote, &bytes[at..]).map(|next| at + next) {
+        if bytes[next] == b'"' {
+            quoted = !quoted;
+        } else if !quoted && bytes[next..].starts_with(text.as_bytes()) {
+            return (start..next, Some(next + text.len()));
+        }
+        at = next + 1;
+    }
+    (start..line.len(), None)
+}
+
+/// The same up to two blanks or more. None where nothing but blanks is left.
+fn up_to_blanks(line: &str, start: usize) -> Option<(Range<usize>, Option<usize>)> {
+    let bytes = line.as_bytes();
+    let start = start + bytes[start..].iter().position(|byte| *byte != b' ')?;
+    match memmem::find(&bytes[start..], b"  ").map(|end| start + end) {
+        Some(end) if bytes[end..].iter().any(|byte| *byte != b' ') => Some((start..end, Some(end))),
+        _ => Some((start..line.trim_end().len().max(start), None)),
+    }
 }
