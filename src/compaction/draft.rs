@@ -10,6 +10,7 @@ use crate::{
     },
     ids::EntryId,
     models::Budget,
+    redact::Clean,
     summary::{
         extractive::Summary,
         made::{Made, Rejected, SummaryMethod},
@@ -122,7 +123,7 @@ impl Draft {
     /// The draft with another summary. Where that would not fit, or not be smaller than the context before, the summary
     /// stays, and `made` says why.
     #[must_use]
-    pub fn with_summary(self, text: String, short: Option<String>, made: Made) -> Self {
+    pub fn with_summary(self, text: Clean, short: Option<Clean>, made: Made) -> Self {
         let goal = self.largest();
         let short = short.unwrap_or_else(|| self.summary.short.clone());
         let files = self.summary.files.clone();
@@ -322,12 +323,13 @@ mod tests {
                 insists,
             };
             let plan = plan::plan(path.clone(), demand, Arc::default()).expect("a plan");
-            let summary = Summary { text: "A summary.".into(), short: String::new(), files: Default::default() };
+            let summary =
+                Summary { text: Clean::assembled("A summary."), short: Clean::default(), files: Default::default() };
             Draft::extracted(plan, summary, Vec::new())
         };
         let made = || Made::by_model(ModelRef::parse("some/model").expect("a model"));
         for (insists, words, taken) in [(false, 50, true), (false, 2_000, false), (true, 2_000, true)] {
-            let with = draft(insists).with_summary("word ".repeat(words), None, made());
+            let with = draft(insists).with_summary(Clean::assembled("word ".repeat(words)), None, made());
             assert_eq!((!with.made.is_extracted(), with.made.rejected.is_empty()), (taken, taken), "{words} words");
         }
     }
@@ -350,7 +352,8 @@ mod tests {
         };
         demand(&mut of);
         let plan = plan::plan(path, of, Arc::default()).expect("a plan");
-        let summary = Summary { text: "A summary.".into(), short: String::new(), files: Default::default() };
+        let summary =
+            Summary { text: Clean::assembled("A summary."), short: Clean::default(), files: Default::default() };
         Draft::extracted(plan, summary, Vec::new())
     }
 
@@ -389,17 +392,20 @@ mod tests {
     #[test]
     fn a_summary_that_makes_a_draft_no_larger_is_taken_even_over_the_goal() {
         let made = || Made::by_model(ModelRef::parse("some/model").expect("a model"));
-        let taken = |draft: Draft, text: &str| draft.with_summary(text.to_owned(), None, made()).made.by.is_some();
+        let taken =
+            |draft: Draft, text: &str| draft.with_summary(Clean::assembled(text), None, made()).made.by.is_some();
         let tight = || drafted(&[], |demand| demand.budget.threshold = 10);
         assert!(taken(tight(), "Summary: a"));
         assert!(!taken(tight(), &"word ".repeat(50)));
         let model = PartOrigin { method: SummaryMethod::Llm, model: ModelRef::parse("some/model") };
         let partly = Made::of_parts(model, PartOrigin::default());
-        let left = tight().with_summary("word ".repeat(50), None, partly).made;
+        let left = tight().with_summary(Clean::assembled("word ".repeat(50)), None, partly).made;
         assert_eq!((left.method, left.parts, left.rejected.len()), (SummaryMethod::Extractive, None, 1));
         // The context before has as many tokens as the draft with this summary, or one more.
         let long = "word ".repeat(800);
-        let with = drafted(&[], |demand| demand.insists = true).with_summary(long.clone(), None, made()).tokens_after;
+        let with = drafted(&[], |demand| demand.insists = true)
+            .with_summary(Clean::assembled(long.clone()), None, made())
+            .tokens_after;
         assert!(!taken(drafted(&[], |demand| demand.tokens_before = with), &long));
         assert!(taken(drafted(&[], |demand| demand.tokens_before = with + 1), &long));
     }
@@ -443,7 +449,8 @@ mod tests {
             insists: true,
         };
         let plan = plan::plan(path.clone(), demand, Arc::default()).expect("a plan");
-        let summary = Summary { text: "A summary.".into(), short: String::new(), files: Default::default() };
+        let summary =
+            Summary { text: Clean::assembled("A summary."), short: Clean::default(), files: Default::default() };
         let draft = Draft::extracted(plan, summary, Vec::new());
         let calibration = json!({"estimator": "chars", "sums": {"weight": 1.0}});
         let calibrations: Vec<CarriedCalibration> = vec![serde_json::from_value(calibration).expect("a calibration")];

@@ -20,9 +20,10 @@ use crate::{
     conversation::entry::{Body, ContextEdit, Entry},
     ids::EntryId,
     models::Budget,
+    redact::{Clean, Secrets},
     settings::{PruneSettings, Settings},
     summary::{
-        extractive::{self, Summary, Wishes},
+        extractive::{self, Cleaner, Summary, Wishes},
         files::FileLists,
     },
 };
@@ -79,12 +80,12 @@ const LEAST_SUMMARY: usize = 30;
 pub fn extracted(
     plan: Plan,
     settings: &Settings,
+    cleaner: &Cleaner,
     wishes: Wishes<'_>,
     stop: &dyn Fn() -> bool,
 ) -> Result<Draft, NoDraft> {
-    let cleaner = extractive::Cleaner::new(settings);
     let summarize = |plan: &Plan, cap: u64| {
-        let (span, scale, cleaner) = (plan.span(), plan.demand.scale, &cleaner);
+        let (span, scale) = (plan.span(), plan.demand.scale);
         extractive::summarize(&extractive::Request { span, wishes, cap, settings, cleaner, scale, stop })
     };
     let draft = climb(plan, settings.into(), &summarize);
@@ -135,10 +136,10 @@ pub fn supplied(plan: Plan, summary: Summary, rules: Rules<'_>) -> Result<Draft,
 /// draft alone.
 #[must_use]
 pub fn may_shrink(plan: &Plan) -> bool {
-    let text = "word ".repeat(LEAST_SUMMARY);
+    let text = Secrets::Redacted.clean(&"word ".repeat(LEAST_SUMMARY));
     let smallest = Draft::extracted(
         plan.clone(),
-        Summary { text, short: String::new(), files: FileLists::default() },
+        Summary { text, short: Clean::default(), files: FileLists::default() },
         carried_edits(plan),
     );
     let has_to_change = plan.demand.insists || plan.demand.may_stay == 0;

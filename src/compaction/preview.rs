@@ -23,7 +23,7 @@ impl Preview {
     /// Previews a plan. The texts are redacted as those of a summary, because they reach the client too.
     #[must_use]
     pub fn of(plan: &Plan, settings: &Settings) -> Self {
-        let clean = |text: &str| settings.redaction.secrets().clean(text).into_string();
+        let clean = |text: &str| settings.redaction.secrets().clean(text);
         let span = plan.span();
         let in_context = |entries: &[Arc<Entry>]| entries.iter().filter(|entry| entry.in_context()).count();
         let scale = plan.demand.scale;
@@ -42,7 +42,7 @@ impl Preview {
             history_messages: in_context(plan.history()),
             turn_prefix_messages: in_context(plan.turn_prefix()),
             tokens_after: plan.demand.budget.overhead() + plan.kept_tokens() + said + summary + frame,
-            previous_summary: span.previous_summary().map(clean),
+            previous_summary: span.previous_summary().map(|text| clean(text).into_string()),
             files: FileLists::of(&span, &settings.tools.files, &clean),
         }
     }

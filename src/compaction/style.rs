@@ -115,6 +115,7 @@ mod tests {
             plan::{self, Demand, Plan},
         },
         conversation::{entry::Stamp, spending::Spending, tokens::Estimator},
+        redact::Clean,
         settings::CompactionSettings,
         summary::extractive::Summary,
     };
@@ -154,7 +155,8 @@ mod tests {
 
     /// The path behind a compaction by a plan.
     fn compacted(plan: &Plan, id: &str) -> Path {
-        let summary = Summary { text: "A summary.".into(), short: String::new(), files: Default::default() };
+        let summary =
+            Summary { text: Clean::assembled("A summary."), short: Clean::default(), files: Default::default() };
         let draft = Draft::extracted(plan.clone(), summary, Vec::new());
         let stamp = Stamp { id: id.into(), timestamp: String::new() };
         let path = plan.path();

@@ -32,6 +32,7 @@ use crate::{
     log::{Stats, Unfinished},
     models::learned::Learned,
     protocol::errors::Failure,
+    redact::Clean,
     settings::Layers,
     summary::{
         made::{Made, SummaryMethod},
@@ -382,9 +383,9 @@ pub enum Drafting {
     /// A model wrote the summary.
     Written {
         /// The whole text.
-        text: String,
+        text: Clean,
         /// Two sentences for a person.
-        short: String,
+        short: Clean,
         /// Its origin.
         made: Made,
     },
@@ -393,9 +394,9 @@ pub enum Drafting {
         /// The first kept entry, which a hook may name.
         first_kept: Option<EntryId>,
         /// The whole text.
-        text: String,
+        text: Clean,
         /// Two sentences for a person.
-        short: String,
+        short: Clean,
         /// Its origin.
         made: Made,
         /// The other parts.

@@ -239,7 +239,7 @@ fn a_good_text_passes_the_gate_on_both_ways() {
         let draft = world.ends().expect("a draft");
         assert_eq!((draft.made.by.as_ref(), reasons(&draft)), (Some(&candidate.model), vec![]), "{:?}", draft.made);
         assert!(draft.summary.text.contains("## Goal\n- Item 0 of part 0"), "{}", draft.summary.text);
-        assert_eq!(draft.summary.short, "The parser was rewritten, and its tests pass.");
+        assert_eq!(*draft.summary.short, *"The parser was rewritten, and its tests pass.");
         let asked = world.models.take_ended();
         let purposes: Vec<_> = asked.iter().filter_map(|it| it.purpose).collect();
         assert_eq!(purposes.last(), Some(&Purpose::ShortSummary));

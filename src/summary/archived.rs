@@ -1,6 +1,7 @@
 //! The conversation in an archive of oh-my-pi, as it was said.
 
 use super::ledger::{Said, Speaker};
+use crate::redact::Clean;
 
 /// The labels of an archive, which stand at the beginning of a line, and their speakers. Thinking is for no summary.
 const LABELS: [(&str, Option<Speaker>); 4] = [
@@ -14,7 +15,7 @@ const LABELS: [(&str, Option<Speaker>); 4] = [
 const OUTPUT: [&str; 2] = ["<out>", "</out>"];
 
 /// The pieces of an archive's text, oldest first, each cleaned.
-pub(super) fn said(archive: &str, clean: &dyn Fn(&str) -> String) -> Vec<Said> {
+pub(super) fn said(archive: &str, clean: &dyn Fn(&str) -> Clean) -> Vec<Said> {
     let mut pieces: Vec<Said> = Vec::new();
     let mut speaker = Some(Speaker::Aside);
     let mut call = String::new();
@@ -22,7 +23,7 @@ pub(super) fn said(archive: &str, clean: &dyn Fn(&str) -> String) -> Vec<Said> {
     let mut end = |speaker: Option<Speaker>, call: &str, lines: &mut Vec<&str>| {
         let text = clean(std::mem::take(lines).join("\n").trim());
         if let Some(speaker) = speaker.filter(|_| !text.is_empty()) {
-            let label = if matches!(speaker, Speaker::Result { .. }) { clean(call) } else { String::new() };
+            let label = if matches!(speaker, Speaker::Result { .. }) { clean(call) } else { Clean::default() };
             pieces.push(Said { speaker, label, text });
         }
     };
@@ -56,8 +57,10 @@ mod tests {
     #[test]
     fn an_archive_is_read_as_it_was_said() {
         let archive = "¶user:Look at it.\nAll of it.\n\n¶think:secret thoughts\n\n¶ai:I look.\n\n¶call:read(path=\"a.rs\")\n<out>\nline 1\n¶ai: quoted\n</out>\nread(path=\"b.rs\")\n<out>\nb\n</out>\n\n¶ai:Done.";
-        let found: Vec<(Speaker, String, String)> =
-            said(archive, &str::to_owned).into_iter().map(|it| (it.speaker, it.label, it.text)).collect();
+        let found: Vec<(Speaker, String, String)> = said(archive, &|text: &str| Clean::assembled(text))
+            .into_iter()
+            .map(|it| (it.speaker, it.label.into_string(), it.text.into_string()))
+            .collect();
         let of = |speaker, label: &str, text: &str| (speaker, label.to_owned(), text.to_owned());
         let result = Speaker::Result { failed: false };
         assert_eq!(
@@ -72,7 +75,7 @@ mod tests {
                 of(Speaker::Assistant, "", "Done."),
             ]
         );
-        assert_eq!(said("no labels", &str::to_owned)[0].speaker, Speaker::Aside);
-        assert!(said(" \n", &str::to_owned).is_empty());
+        assert_eq!(said("no labels", &|text: &str| Clean::assembled(text))[0].speaker, Speaker::Aside);
+        assert!(said(" \n", &|text: &str| Clean::assembled(text)).is_empty());
     }
 }

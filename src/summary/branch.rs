@@ -89,7 +89,7 @@ pub struct Demand<'a> {
     /// Whether the pins lose their secrets.
     pub secrets: Secrets,
     /// Redacts the path of a file.
-    pub clean: &'a dyn Fn(&str) -> String,
+    pub clean: &'a dyn Fn(&str) -> Clean,
     /// Whether the work is cancelled. It then ends early.
     pub stop: &'a dyn Fn() -> bool,
 }

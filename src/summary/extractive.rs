@@ -21,6 +21,7 @@ use crate::{
         entry::{Entry, TodoState as State},
         tokens::Scale,
     },
+    redact::Clean,
     settings::Settings,
     summary::model::material::without_files,
     text,
@@ -66,24 +67,31 @@ impl Wishes<'_> {
     }
 }
 
-/// A finished summary.
+/// A finished summary. Its texts are redacted, or it does not compile:
+///
+/// ```compile_fail,E0308
+/// use abridged::summary::extractive::Summary;
+///
+/// let text = "DB_PASSWORD=hunter2hunter2".to_owned();
+/// let summary = Summary { text, short: Default::default(), files: Default::default() };
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
     /// The text, with its file lists at the end.
-    pub text: String,
+    pub text: Clean,
     /// Two sentences for a person.
-    pub short: String,
+    pub short: Clean,
     /// The files.
     pub files: FileLists,
 }
 
 impl Request<'_> {
-    fn clean(&self, text: &str) -> String {
+    fn clean(&self, text: &str) -> Clean {
         self.cleaner.clean(text)
     }
 
     /// The instructions that a summary quotes.
-    fn wish(&self) -> Option<String> {
+    fn wish(&self) -> Option<Clean> {
         self.wishes.instructions.map(|text| self.clean(text)).filter(|text| !text.trim().is_empty())
     }
 
@@ -124,21 +132,21 @@ pub fn summarize(request: &Request<'_>) -> Summary {
         out.push_str("\n\n");
         out.push_str(&tags);
     }
-    Summary { text: out, short, files }
+    Summary { text: Clean::assembled(out), short, files }
 }
 
 /// Extracts one part of a summary of a split turn, without lists of files. The limit of the request is that of the part.
 #[must_use]
-pub fn part(request: &Request<'_>, part: SummaryPart) -> String {
+pub fn part(request: &Request<'_>, part: SummaryPart) -> Clean {
     let draft = match part {
         SummaryPart::History => Draft::of_history(request),
         SummaryPart::TurnPrefix => Draft::of_turn_prefix(request),
     };
-    draft.compose(request.cap, request.wish().as_deref())
+    Clean::assembled(draft.compose(request.cap, request.wish().as_deref()))
 }
 
 /// The previous summary. One with an archive says only how to read it.
-fn previous_summary(request: &Request<'_>) -> Option<String> {
+fn previous_summary(request: &Request<'_>) -> Option<Clean> {
     if request.span.previous_archive().is_some() {
         return None;
     }
@@ -147,8 +155,8 @@ fn previous_summary(request: &Request<'_>) -> Option<String> {
 }
 
 /// Two sentences about the span: its goal and its size.
-fn short(history: &Draft<'_>, prefix: &Draft<'_>, files: &FileLists, messages: usize) -> String {
-    let first = |said: &[Said]| said.iter().find(|it| it.speaker == Speaker::User).map(|it| it.text.clone());
+fn short(history: &Draft<'_>, prefix: &Draft<'_>, files: &FileLists, messages: usize) -> Clean {
+    let first = |said: &[Said]| said.iter().find(|it| it.speaker == Speaker::User).map(|it| it.text.to_string());
     let previous = history.previous.as_deref();
     let goal = previous
         .and_then(|text| sections::parse(text).into_iter().find(|(section, _)| *section == Section::Goal))
@@ -163,7 +171,7 @@ fn short(history: &Draft<'_>, prefix: &Draft<'_>, files: &FileLists, messages: u
         ([file], 0) => format!("{file} was changed"),
         (named, more) => format!("{} files were changed", (named.len() as u64).saturating_add(more)),
     };
-    format!("Work on: {goal}. {messages} messages were condensed; {changed}.")
+    Clean::assembled(format!("Work on: {goal}. {messages} messages were condensed; {changed}."))
 }
 
 /// Size below which empty headings are left out, in tokens: they would be most of the summary.
@@ -173,7 +181,7 @@ const SMALL: u64 = 600;
 struct Draft<'a> {
     said: Vec<Said>,
     entries: Vec<&'a Arc<Entry>>,
-    previous: Option<String>,
+    previous: Option<Clean>,
     request: &'a Request<'a>,
 }
 

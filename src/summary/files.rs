@@ -6,6 +6,7 @@ use crate::{
         entry::Body,
         message::{Message, ToolCall},
     },
+    redact::Clean,
     settings::{FileOperation, FileTool},
 };
 use schemars::JsonSchema;
@@ -100,7 +101,7 @@ impl FileLists {
     /// The files of a span, on top of those that its previous summary lists. `tools` precede the known ones. Lists of a
     /// hook's summary belong to the hook and are skipped. `clean` redacts each path.
     #[must_use]
-    pub fn of(span: &Span<'_>, tools: &[FileTool], clean: &dyn Fn(&str) -> String) -> Self {
+    pub fn of(span: &Span<'_>, tools: &[FileTool], clean: &dyn Fn(&str) -> Clean) -> Self {
         let mut lists = Self::default();
         for entry in span.entries() {
             match &entry.body {
@@ -117,7 +118,7 @@ impl FileLists {
             }
         }
         for path in lists.read_files.iter_mut().chain(&mut lists.modified_files) {
-            *path = clean(path);
+            *path = clean(path).into_string();
         }
         lists
     }

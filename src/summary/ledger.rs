@@ -11,7 +11,7 @@ use crate::{
     },
     ids::CallId,
     prompts::escape_tags,
-    redact::Secrets,
+    redact::{Clean, Secrets},
     settings::Settings,
     text,
 };
@@ -27,8 +27,8 @@ use std::{
 pub(super) struct Said {
     pub speaker: Speaker,
     /// Heading of a line: the tool and its most telling argument.
-    pub label: String,
-    pub text: String,
+    pub label: Clean,
+    pub text: Clean,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,7 +85,7 @@ pub struct Cleaner {
 /// Texts and their cleaned forms.
 #[derive(Debug, Default)]
 struct Known {
-    cleaned: HashMap<Box<str>, String>,
+    cleaned: HashMap<Box<str>, Clean>,
     /// The size of both, in bytes.
     bytes: usize,
 }
@@ -102,11 +102,11 @@ impl Cleaner {
 
     /// The cleaned form of a text.
     #[must_use]
-    pub fn clean(&self, text: &str) -> String {
+    pub fn clean(&self, text: &str) -> Clean {
         if let Some(known) = self.known.borrow().cleaned.get(text) {
             return known.clone();
         }
-        let cleaned = escape_tags(&self.secrets.clean(text)).into_owned();
+        let cleaned = Clean::assembled(escape_tags(&self.secrets.clean(text)));
         let mut known = self.known.borrow_mut();
         let bytes = known.bytes + text.len() + cleaned.len();
         if bytes <= KEPT_CLEANED {
@@ -150,23 +150,23 @@ impl Hearing {
 }
 
 /// The conversation, piece by piece, every text of it through `clean`; `stop` ends the work early.
-pub(super) fn listen(entries: &[&Arc<Entry>], clean: &dyn Fn(&str) -> String, stop: &dyn Fn() -> bool) -> Vec<Said> {
-    let mut labels: HashMap<CallId, String> = HashMap::new();
+pub(super) fn listen(entries: &[&Arc<Entry>], clean: &dyn Fn(&str) -> Clean, stop: &dyn Fn() -> bool) -> Vec<Said> {
+    let mut labels: HashMap<CallId, Clean> = HashMap::new();
     let mut said = Vec::new();
-    let mut say = |speaker, label: String, text: String| {
+    let mut say = |speaker, label: Clean, text: Clean| {
         if !text.trim().is_empty() {
             said.push(Said { speaker, label, text });
         }
     };
     // Cleaned before it is clipped: half of a secret looks like none.
-    let clipped = |text: &str| text::clip_middle(&clean(text), LONGEST_RESULT, "\n[…]\n");
+    let clipped = |text: &str| Clean::assembled(text::clip_middle(&clean(text), LONGEST_RESULT, "\n[…]\n"));
     for entry in Hearing::of(entries) {
         if stop() {
             break;
         }
         let content = match &entry.body {
             Body::BranchSummary(branch) => {
-                say(Speaker::Aside, "another branch".to_owned(), clean(&branch.summary));
+                say(Speaker::Aside, Clean::assembled("another branch"), clean(&branch.summary));
                 continue;
             }
             Body::CustomMessage(custom) => {
@@ -180,9 +180,9 @@ pub(super) fn listen(entries: &[&Arc<Entry>], clean: &dyn Fn(&str) -> String, st
             _ => continue,
         };
         match &*content {
-            Message::User(blocks) => say(Speaker::User, "user".to_owned(), clean(&with_images(blocks))),
+            Message::User(blocks) => say(Speaker::User, Clean::assembled("user"), clean(&with_images(blocks))),
             Message::Assistant(answer) if !answer.failed() => {
-                say(Speaker::Assistant, "assistant".to_owned(), clean(&message::text_of(&answer.content)));
+                say(Speaker::Assistant, Clean::assembled("assistant"), clean(&message::text_of(&answer.content)));
                 for call in answer.calls() {
                     let arguments = text_arguments(call, &clean);
                     let label = label_of(&clean(&call.name), &arguments);
@@ -196,11 +196,11 @@ pub(super) fn listen(entries: &[&Arc<Entry>], clean: &dyn Fn(&str) -> String, st
                 say(speaker, label, clipped(&message::text_of(&result.content)));
             }
             Message::Execution(run) if !run.excluded => {
-                let label = format!("user ran {}", text::one_line(&clean(&run.command), 80));
+                let label = Clean::assembled(format!("user ran {}", text::one_line(&clean(&run.command), 80)));
                 say(Speaker::Aside, label, clipped(&format!("{}\n{}", run.command, run.output)));
             }
             Message::Developer(_) | Message::Custom(_) | Message::Summary(_) => {
-                say(Speaker::Aside, "note".to_owned(), clipped(&content.text()));
+                say(Speaker::Aside, Clean::assembled("note"), clipped(&content.text()));
             }
             Message::Assistant(_) | Message::Execution(_) | Message::System(_) => {}
         }
@@ -219,13 +219,13 @@ pub(super) fn with_images(blocks: &[Block]) -> String {
 }
 
 /// The arguments of a call that are texts, cleaned.
-fn text_arguments(call: &ToolCall, clean: &dyn Fn(&str) -> String) -> Vec<(String, String)> {
+fn text_arguments(call: &ToolCall, clean: &dyn Fn(&str) -> Clean) -> Vec<(Clean, Clean)> {
     let arguments: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
     // A name can give a value away: both are looked at together.
     let cleaned = |name: &String, value: &str| {
         let together = clean(&format!("{name}={value}"));
         match together.strip_prefix(&format!("{name}=")) {
-            Some(value) if value.contains("[REDACTED:") => value.to_owned(),
+            Some(value) if value.contains("[REDACTED:") => Clean::assembled(value),
             _ => clean(value),
         }
     };
@@ -234,7 +234,7 @@ fn text_arguments(call: &ToolCall, clean: &dyn Fn(&str) -> String) -> Vec<(Strin
 }
 
 /// The tool and the argument that says most: what a person would call this call.
-fn label_of(tool: &str, arguments: &[(String, String)]) -> String {
+fn label_of(tool: &Clean, arguments: &[(Clean, Clean)]) -> Clean {
     const TELLING: [&str; 12] = [
         "path",
         "file_path",
@@ -249,19 +249,19 @@ fn label_of(tool: &str, arguments: &[(String, String)]) -> String {
         "url",
         "description",
     ];
-    let named = |name: &&str| arguments.iter().find(|(it, _)| it == name);
+    let named = |name: &&str| arguments.iter().find(|(it, _)| **it == **name);
     match TELLING.iter().find_map(named).or(arguments.first()) {
-        Some((_, value)) => format!("{tool} {}", text::one_line(value, 80)),
-        None => tool.to_owned(),
+        Some((_, value)) => Clean::assembled(format!("{tool} {}", text::one_line(value, 80))),
+        None => tool.clone(),
     }
 }
 
 /// Every text argument of a call, line by line: what was written and run is in there. What the label says already is
 /// not said again.
-fn call_text(arguments: &[(String, String)], label: &str) -> String {
-    let said = arguments.iter().filter(|(_, value)| !label.ends_with(value.as_str()));
+fn call_text(arguments: &[(Clean, Clean)], label: &Clean) -> Clean {
+    let said = arguments.iter().filter(|(_, value)| !label.ends_with(&**value));
     let said = said.map(|(name, value)| format!("{name}: {}", text::clip_middle(value, 4_000, "\n[…]\n")));
-    said.collect::<Vec<_>>().join("\n")
+    Clean::assembled(said.collect::<Vec<_>>().join("\n"))
 }
 
 /// An acknowledgement asks for nothing.
@@ -306,7 +306,7 @@ impl Ledger {
         said: &[Said],
         entries: &[&Arc<Entry>],
         todo_tools: &[String],
-        clean: &dyn Fn(&str) -> String,
+        clean: &dyn Fn(&str) -> Clean,
     ) -> Self {
         let mut ledger = Self::default();
         for piece in said {
@@ -319,7 +319,7 @@ impl Ledger {
         }
         ledger.todos = todo::list(entries.iter().copied(), todo_tools);
         for todo in &mut ledger.todos {
-            todo.text = clean(&todo.text);
+            todo.text = clean(&todo.text).into_string();
         }
         ledger
     }
@@ -354,7 +354,7 @@ impl Ledger {
 
     fn result(&mut self, piece: &Said, failed: bool) {
         if !failed {
-            for failure in self.failures.iter_mut().filter(|failure| failure.label == piece.label) {
+            for failure in self.failures.iter_mut().filter(|failure| failure.label == *piece.label) {
                 failure.resolved = true;
             }
             return;
@@ -364,8 +364,8 @@ impl Ledger {
         if line.is_empty() || line.starts_with("(no output)") || line.starts_with("Command exited with code") {
             return;
         }
-        self.failures.retain(|failure| failure.label != piece.label || failure.line != line);
-        self.failures.push(Failure { label: piece.label.clone(), line, resolved: false });
+        self.failures.retain(|failure| failure.label != *piece.label || failure.line != line);
+        self.failures.push(Failure { label: piece.label.to_string(), line, resolved: false });
     }
 }
 
@@ -561,15 +561,15 @@ mod tests {
     fn a_failure_that_worked_later_is_resolved() {
         let said = |failed, label: &str, text: &str| Said {
             speaker: Speaker::Result { failed },
-            label: label.to_owned(),
-            text: text.to_owned(),
+            label: Clean::assembled(label),
+            text: Clean::assembled(text),
         };
         let pieces = [
             said(true, "bash cargo test", "running\nerror[E0308]: mismatched types"),
             said(true, "bash make", "make: *** no rule"),
             said(false, "bash cargo test", "ok"),
         ];
-        let ledger = Ledger::of(&pieces, &[], &[], &|text| text.to_owned());
+        let ledger = Ledger::of(&pieces, &[], &[], &|text| Clean::assembled(text));
         let found: Vec<_> = ledger.failures.iter().map(|it| (it.line.as_str(), it.resolved)).collect();
         assert_eq!(found, [("error[E0308]: mismatched types", true), ("make: *** no rule", false)]);
     }

@@ -170,7 +170,7 @@ mod tests {
     }
 
     fn material(span: Span<'_>, summary: &Summary) -> Material {
-        Material::of(span, &summary.files, 2_000, &Settings::default(), SCALE, &|| false)
+        Material::of(span, &summary.files, 2_000, &extractive::Cleaner::new(&Settings::default()), SCALE, &|| false)
     }
 
     /// The entries of an abandoned branch: no compaction, no cut, no path.

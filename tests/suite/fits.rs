@@ -19,6 +19,7 @@ use abridged::{
     },
     prompts::Prompts,
     settings::{Layers, layers::Source},
+    summary::extractive::Cleaner,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -153,7 +154,13 @@ fn compacted(path: &Path, window: u64, overhead: u64, cause: Cause) -> End {
         Err(NoPlan::NothingToDo(nothing)) => return End::Nothing(nothing),
         Err(NoPlan::Cancelled) => panic!("nothing cancels it"),
     };
-    match abridged::compaction::ladder::extracted(plan, &settings.settings, Default::default(), &|| false) {
+    match abridged::compaction::ladder::extracted(
+        plan,
+        &settings.settings,
+        &Cleaner::new(&settings.settings),
+        Default::default(),
+        &|| false,
+    ) {
         Ok(draft) => End::Fits(Box::new(draft)),
         Err(NoDraft::TooLarge(floor)) => End::Floor(floor),
         Err(NoDraft::WouldNotShrink) => End::WouldNotShrink,
@@ -327,5 +334,14 @@ fn a_request_for_nothing_smaller_is_known_before_its_start() {
     (ask.keep_recent_tokens, ask.insists) = (Some(1), true);
     let settings = ask.settings.clone();
     let plan = ask.plan(&|| false).unwrap_or_else(|why| panic!("instructions override it: {why:?}")).plan;
-    assert!(abridged::compaction::ladder::extracted(plan, &settings.settings, Default::default(), &|| false).is_ok());
+    assert!(
+        abridged::compaction::ladder::extracted(
+            plan,
+            &settings.settings,
+            &Cleaner::new(&settings.settings),
+            Default::default(),
+            &|| false
+        )
+        .is_ok()
+    );
 }

@@ -21,6 +21,7 @@ use abridged::{
     ids::ModelRef,
     protocol::types::{Initiator, Usage, UsageSource},
     settings::{Layers, Sourced, layers::Source},
+    summary::extractive::Cleaner,
 };
 use proptest::{prelude::*, test_runner::RngSeed};
 use serde::Deserialize;
@@ -484,7 +485,14 @@ impl World {
         };
         let planned = request.plan(&|| false).ok()?;
         // An overhead of more than half of the window may leave no room at all.
-        let draft = ladder::extracted(planned.plan, &self.settings.settings, Default::default(), &|| false).ok()?;
+        let draft = ladder::extracted(
+            planned.plan,
+            &self.settings.settings,
+            &Cleaner::new(&self.settings.settings),
+            Default::default(),
+            &|| false,
+        )
+        .ok()?;
         self.write(&draft);
         Some(draft.tokens_after)
     }

@@ -99,7 +99,7 @@ const NO_PRUNING: PruneSettings =
 const NO_RULES: Rules<'static> = Rules { settings: &NO_PRUNING, tools: &[] };
 
 fn summary(text: &str) -> Summary {
-    Summary { text: text.to_owned(), short: String::new(), files: FileLists::default() }
+    Summary { text: Clean::assembled(text), short: Clean::default(), files: FileLists::default() }
 }
 
 fn climbed(plan: Plan, prune: &PruneSettings) -> Draft {
@@ -379,7 +379,11 @@ fn a_plan_may_shrink_a_context_that_is_larger_than_its_least_draft() {
 #[test]
 fn a_cancelled_extraction_has_no_draft() {
     let plan = keeping(&[user(5), answer(5), user(5)], 2, demand(1_000));
-    assert_eq!(extracted(plan, &Settings::default(), Wishes::default(), &|| true).err(), Some(NoDraft::Cancelled));
+    let settings = Settings::default();
+    assert_eq!(
+        extracted(plan, &settings, &Cleaner::new(&settings), Wishes::default(), &|| true).err(),
+        Some(NoDraft::Cancelled)
+    );
     assert_eq!(plan::plan(path(&[]), demand(1_000), Arc::default()).err(), Some(NothingToDo::AlreadyCompacted));
 }
 

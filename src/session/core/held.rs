@@ -26,7 +26,7 @@ use crate::{
         state::{Capabilities, ModelChoice, SessionData, State},
     },
     settings::{Layers, layers::Source, trust::Trust},
-    summary::model::writer::Step,
+    summary::{extractive::Cleaner, model::writer::Step},
 };
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -321,7 +321,13 @@ pub fn plan(order: PlanOrder) -> PlanMade {
 
 /// A draft as its job makes it, without a model.
 pub fn draft(order: DraftOrder) -> Draft {
-    let draft = ladder::extracted(order.plan, &order.settings.settings, Default::default(), &|| false);
+    let draft = ladder::extracted(
+        order.plan,
+        &order.settings.settings,
+        &Cleaner::new(&order.settings.settings),
+        Default::default(),
+        &|| false,
+    );
     draft.unwrap_or_else(|_| unreachable!("it fits"))
 }
 

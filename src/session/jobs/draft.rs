@@ -19,6 +19,7 @@ use crate::{
     models::{ModelRef, candidates::Candidate},
     prompts::Prompt,
     protocol::errors::{Failure, Nothing},
+    redact::Clean,
     session::fault::{Fault, planted},
     settings::{Settings, Sourced},
     summary::{
@@ -93,14 +94,16 @@ async fn drafted(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Draft
     let floor = move || {
         let settings = &sourced.settings;
         let stop = || stopped.requested();
-        let mut floor = extracted(plan, &wishes, settings, &stop)?;
+        // The model reads the same texts: each is redacted once for both.
+        let cleaner = Cleaner::new(settings);
+        let mut floor = extracted(plan, &wishes, settings, &cleaner, &stop)?;
         floor.supplied = Supplied { context: more, data, ..Supplied::default() };
         floor.made.rejected.extend(refused);
         let cap = floor.room_for_summary();
         // Without messages, or without room for more than a few lines, a model has nothing to add.
         let adds = cap >= LEAST_SUMMARY && !floor.plan.summarized().is_empty();
         let material =
-            (asks && adds).then(|| Material::of(floor.plan.span(), &floor.summary.files, cap, settings, scale, &stop));
+            (asks && adds).then(|| Material::of(floor.plan.span(), &floor.summary.files, cap, &cleaner, scale, &stop));
         let secrets = settings.redaction.secrets();
         let native = native.filter(|_| material.is_some()).map(|native| native.job(&floor.plan, secrets));
         Ok((floor, material, native))
@@ -153,7 +156,7 @@ async fn drafted(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Draft
                         let rest = rest(&floor.plan, &material, part, focus.wishes(), &settings.settings, &|| {
                             stop.requested()
                         });
-                        (material.completed(part, &accepted, rest), None)
+                        (material.completed(part, accepted, &rest), None)
                     }
                 };
                 by_whom_it_must(floor.with_summary(text, short, made), only.as_ref())?
@@ -198,7 +201,7 @@ fn rest(
     wishes: Wishes<'_>,
     settings: &Settings,
     stop: &dyn Fn() -> bool,
-) -> String {
+) -> Clean {
     let shares = material.shares();
     let (part, cap) = match written {
         SummaryPart::History => (SummaryPart::TurnPrefix, shares.prefix),
@@ -216,6 +219,7 @@ pub fn extracted(
     mut plan: Plan,
     focus: &Focus,
     settings: &Settings,
+    cleaner: &Cleaner,
     stop: &dyn Fn() -> bool,
 ) -> Result<Draft, Failure> {
     // A hook is asked about a plan that makes nothing smaller, too. Without its summary the plan is judged.
@@ -224,7 +228,7 @@ pub fn extracted(
     if judges && !ladder::may_shrink(&plan) {
         return Err(Failure::NothingToCompact(Nothing::WouldNotShrink));
     }
-    Ok(ladder::extracted(plan, settings, focus.wishes(), stop)?)
+    Ok(ladder::extracted(plan, settings, cleaner, focus.wishes(), stop)?)
 }
 
 /// Asks the models. A panic costs only their summary.
@@ -255,7 +259,7 @@ pub fn requests(plan: &Plan, candidate: &Candidate, settings: &Sourced) -> usize
     let scale = plan.demand.scale;
     let cap = plan.demand.budget.summary_cap();
     let files = FileLists::default();
-    let material = Material::of(plan.span(), &files, cap, &settings.settings, scale, &|| false);
+    let material = Material::of(plan.span(), &files, cap, &Cleaner::new(&settings.settings), scale, &|| false);
     let brief = Brief { prompts: (*settings.prompts).clone(), ..Brief::default() };
     planned(&material, &brief, candidate, plan.demand.budget.reserve, scale).requests
 }

@@ -26,6 +26,7 @@ use crate::{
         },
         types::{HookEvent, Object},
     },
+    redact::Clean,
     session::{
         fault::{Fault, planted},
         hooks::Hooks,
@@ -262,10 +263,10 @@ fn draft(plan: &Plan, compaction: SuppliedCompaction, settings: &Settings) -> Re
         measure: &measure,
     };
     let accepted = |text: &str| check::supplied(text, &limits);
-    let text = accepted(&summary).map_err(|refused| refused.to_string())?.text().to_owned();
+    let text = accepted(&summary).map_err(|refused| refused.to_string())?.into_clean();
     let short = match short_summary.as_deref().map(accepted) {
-        None | Some(Err(Rejection::Empty)) => String::new(),
-        Some(Ok(short)) => short.text().to_owned(),
+        None | Some(Err(Rejection::Empty)) => Clean::default(),
+        Some(Ok(short)) => short.into_clean(),
         Some(Err(refused)) => return Err(format!("its short summary: {refused}")),
     };
     let summary = Summary { text, short, files: FileLists::default() };

@@ -35,7 +35,11 @@ use crate::{
         state::{Beginning, State},
         stop::Stop,
     },
-    summary::{extractive::Summary, files::FileLists, made::SummaryMethod},
+    summary::{
+        extractive::{Cleaner, Summary},
+        files::FileLists,
+        made::SummaryMethod,
+    },
     wire::outbox::About,
 };
 use serde::Serialize;
@@ -572,7 +576,10 @@ fn planned(order: PlanOrder, planning: Planning) -> Result<PlanMade, Failure> {
 }
 
 fn drafted(order: DraftOrder, drafting: Drafting) -> Result<Draft, Failure> {
-    let extracted = |order: DraftOrder| draft::extracted(order.plan, &order.focus, &order.settings.settings, &|| false);
+    let extracted = |order: DraftOrder| {
+        let settings = &order.settings.settings;
+        draft::extracted(order.plan, &order.focus, settings, &Cleaner::new(settings), &|| false)
+    };
     match drafting {
         Drafting::Supplied { first_kept, text, short, made, supplied } if made.method == SummaryMethod::Hook => {
             let plan = first_kept.map_or(Ok(order.plan.clone()), |id| order.plan.keeping_from(&id));

@@ -38,7 +38,7 @@ fn summary(id: &str, kind: &str, tokens: usize, details: Value) -> Arc<Entry> {
 fn prepared(left: &[Arc<Entry>], budget: u64, pinned: &[&str]) -> Prepared {
     let pinned = left.iter().filter(|entry| pinned.contains(&entry.id.as_str()));
     let pins: Vec<_> = pinned.map(|entry| LeftPin { entry: entry.id.clone(), text: entry.pinned_text() }).collect();
-    let clean = |text: &str| text.replace("secret", "[X]");
+    let clean = |text: &str| Clean::assembled(text.replace("secret", "[X]"));
     Prepared::of(
         left,
         &Demand {

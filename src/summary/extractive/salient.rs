@@ -215,9 +215,10 @@ fn is_name(word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::redact::Clean;
 
     fn said(speaker: Speaker, text: &str) -> Said {
-        Said { speaker, label: "x".to_owned(), text: text.to_owned() }
+        Said { speaker, label: Clean::assembled("x"), text: Clean::assembled(text) }
     }
 
     #[test]

@@ -31,6 +31,12 @@ impl Accepted {
         &self.0
     }
 
+    /// The text on one line.
+    #[must_use]
+    pub fn on_one_line(&self) -> Clean {
+        Clean::assembled(self.0.split_whitespace().collect::<Vec<_>>().join(" "))
+    }
+
     /// The summary.
     #[must_use]
     pub fn into_clean(self) -> Clean {

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     conversation::{entry::Entry, tokens::Scale},
-    settings::Settings,
+    redact::Clean,
     summary::{SPLIT_TURN, extractive::Cleaner, files::FileLists, made::SummaryPart, span::Span},
 };
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub struct Material {
     /// The messages of a turn's beginning.
     pub prefix: Pieces,
     /// The previous summary, without its lists of files.
-    pub previous: Option<String>,
+    pub previous: Option<Clean>,
     /// The language of the user, if it is certain and not English.
     pub language: Option<Language>,
     /// The script of the user, if it is certain.
@@ -59,16 +59,16 @@ impl Material {
         span: Span<'_>,
         files: &FileLists,
         cap: u64,
-        settings: &Settings,
+        cleaner: &Cleaner,
         scale: Scale,
         stop: &dyn Fn() -> bool,
     ) -> Self {
-        let cleaner = Cleaner::new(settings);
         let clean = |text: &str| cleaner.clean(text);
         let (history, prefix) = (span.history(), span.turn_prefix());
         // Requests are planned by the estimate: each summarizer has a factor of its own.
+        let told = |text: &str| clean(text).into_string();
         let pieces =
-            |entries: &[&Arc<Entry>]| Pieces::measured(transcript(entries, &clean, stop), &|text| scale.estimate(text));
+            |entries: &[&Arc<Entry>]| Pieces::measured(transcript(entries, &told, stop), &|text| scale.estimate(text));
         let previous = span.previous_summary().map(|text| clean(&without_files(text)));
         let previous = previous.filter(|text| !text.trim().is_empty());
         let says_enough =
@@ -80,7 +80,7 @@ impl Material {
             words.extend(span.said_by_user_later());
         }
         if !says_enough(&words) {
-            words.extend(previous.clone());
+            words.extend(previous.as_ref().map(Clean::to_string));
         }
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let all: Vec<&Arc<Entry>> = history.iter().chain(&prefix).copied().collect();
@@ -154,41 +154,41 @@ impl Material {
 
     /// Composes the summary from its parts. Lost rules are added, and the lists of files at the end.
     #[must_use]
-    pub fn compose(&self, history: Option<&Accepted>, prefix: Option<&Accepted>) -> String {
-        let text = |part: Option<&Accepted>| part.map(Accepted::text).unwrap_or_default().to_owned();
-        self.joined(text(history), text(prefix))
+    pub fn compose(&self, history: Option<&Accepted>, prefix: Option<&Accepted>) -> Clean {
+        let text = |part: Option<&Accepted>| part.cloned().map(Accepted::into_clean).unwrap_or_default();
+        self.joined(&text(history), &text(prefix))
     }
 
     /// Composes the summary from an accepted part and the other one, which was extracted.
     #[must_use]
-    pub fn completed(&self, part: SummaryPart, accepted: &Accepted, extracted: String) -> String {
-        let accepted = accepted.text().to_owned();
+    pub fn completed(&self, part: SummaryPart, accepted: Accepted, extracted: &Clean) -> Clean {
+        let accepted = &accepted.into_clean();
         match part {
             SummaryPart::History => self.joined(accepted, extracted),
             SummaryPart::TurnPrefix => self.joined(extracted, accepted),
         }
     }
 
-    fn joined(&self, history: String, prefix: String) -> String {
+    fn joined(&self, history: &Clean, prefix: &Clean) -> Clean {
         let measure = |text: &str| self.scale.text(text);
         let room = self.shares().rules;
         let both = format!("{history}\n{prefix}");
         let lost = rules::lost(&self.rules, &both);
         let head = match history.is_empty() {
             // The rules are the session's, not the turn's.
-            true => rules::with(&prefix, &lost, room, &measure),
-            false => rules::with(&history, &lost, room, &measure),
+            true => rules::with(prefix, &lost, room, &measure),
+            false => rules::with(history, &lost, room, &measure),
         };
         let mut whole = head;
         if !history.is_empty() && !prefix.is_empty() {
             whole.push_str(SPLIT_TURN);
-            whole.push_str(&prefix);
+            whole.push_str(prefix);
         }
         if !self.tags.is_empty() {
             whole.push_str("\n\n");
             whole.push_str(&self.tags);
         }
-        whole
+        Clean::assembled(whole)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::{
     conversation::entry::Entry,
+    redact::Clean,
     summary::{
         ledger::{self, Ledger},
         sections::{self, Section},
@@ -19,7 +20,7 @@ use std::{
 pub fn rules(
     previous: Option<&str>,
     entries: &[&Arc<Entry>],
-    clean: &dyn Fn(&str) -> String,
+    clean: &dyn Fn(&str) -> Clean,
     stop: &dyn Fn() -> bool,
 ) -> Vec<String> {
     let mut rules: Vec<String> = previous

@@ -101,9 +101,9 @@ pub enum Written {
     /// The summary.
     Whole {
         /// The whole text.
-        text: String,
+        text: Clean,
         /// Two sentences for a person. None where the model wrote none that passed the gate.
-        short: Option<String>,
+        short: Option<Clean>,
     },
     /// One part of the summary of a split turn. The other part has to be extracted.
     Part(SummaryPart, Accepted),
@@ -112,7 +112,7 @@ pub enum Written {
 impl Written {
     /// The text of a whole summary.
     #[must_use]
-    pub fn whole(self) -> Option<String> {
+    pub fn whole(self) -> Option<Clean> {
         match self {
             Self::Whole { text, .. } => Some(text),
             Self::Part(..) => None,
@@ -590,7 +590,7 @@ impl Writer<'_> {
 
     /// Two sentences for a person: those that came beside the summary, else the answer to a request. None where no text
     /// passes the gate.
-    async fn short_summary(&self, summarizer: &Summarizer<'_>, summary: &str) -> Option<String> {
+    async fn short_summary(&self, summarizer: &Summarizer<'_>, summary: &str) -> Option<Clean> {
         let SummaryJob { brief, scale, settings, .. } = self.job;
         let came = self.short.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(short) = came.and_then(|short| {
@@ -619,7 +619,7 @@ impl Writer<'_> {
     }
 
     /// The two sentences of an answer on one line. None where they do not pass the gate.
-    fn accepted_short(&self, answer: &Answer, summary: &str) -> Option<String> {
+    fn accepted_short(&self, answer: &Answer, summary: &str) -> Option<Clean> {
         /// Longest text, in characters. A longer one is no line in a list.
         const LONGEST: usize = 600;
         let SummaryJob { brief, scale, settings, .. } = self.job;
@@ -632,7 +632,7 @@ impl Writer<'_> {
             measure: &|text| scale.text(text),
         };
         let accepted = check(answer, &expected).ok()?;
-        let text = accepted.text().split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = accepted.on_one_line();
         (text.chars().count() <= LONGEST).then_some(text)
     }
 }

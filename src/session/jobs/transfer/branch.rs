@@ -204,17 +204,19 @@ async fn written(
     let wishes = instructions.clone();
     let work = move || {
         let (settings, stop) = (&sourced.settings, || stop.requested());
+        // The extract and the model have the same texts: each is redacted once for both.
+        let cleaner = Cleaner::new(settings);
         let Ready { prepared, frame, candidates, scale } = &*own;
         let span = prepared.span();
         let has_messages = !span.messages().is_empty();
         let floor = match has_messages {
-            true => extracted(prepared, frame.room, wishes.text.as_deref(), settings, *scale, &stop),
+            true => extracted(prepared, frame.room, wishes.text.as_deref(), settings, &cleaner, *scale, &stop),
             // Everything is pinned.
             false => Clean::default(),
         };
         let asks = has_messages && frame.room >= LEAST_SUMMARY && !candidates.is_empty();
         let material = asks.then(|| {
-            let mut material = Material::of(span, &FileLists::default(), frame.room, settings, *scale, &stop);
+            let mut material = Material::of(span, &FileLists::default(), frame.room, &cleaner, *scale, &stop);
             material.replaces = Prepared::limit(material.replaces);
             material
         });
@@ -241,7 +243,7 @@ async fn written(
     };
     let Summarized { written, made: by, .. } = by_models(&job, &|step| tell(Progress::Summary(step))).await;
     made.rejected.extend(by.rejected);
-    match written.and_then(Written::whole).map(|text| ready.frame.around(&Clean::assembled(text))) {
+    match written.and_then(Written::whole).map(|text| ready.frame.around(&text)) {
         None => {}
         Some(Some(text)) => return Ok(Some(summary(text, Made { method: by.method, by: by.by, ..made }))),
         Some(None) => {
@@ -258,6 +260,7 @@ fn extracted(
     cap: u64,
     instructions: Option<&str>,
     settings: &Settings,
+    cleaner: &Cleaner,
     scale: Scale,
     stop: &dyn Fn() -> bool,
 ) -> Clean {
@@ -266,7 +269,7 @@ fn extracted(
         wishes: Wishes { instructions, topics: &[] },
         cap,
         settings,
-        cleaner: &Cleaner::new(settings),
+        cleaner,
         scale,
         stop,
     });

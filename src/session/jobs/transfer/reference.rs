@@ -126,7 +126,7 @@ pub(super) async fn reference(
     };
     let Summarized { written, made, .. } = by_models(&job, &tell).await;
     let chosen = match written.and_then(Written::whole) {
-        Some(text) => Chosen { entries: named_in(&text, &passages), text },
+        Some(text) => Chosen { entries: named_in(&text, &passages), text: text.into_string() },
         None => extracted,
     };
     Ok(framed(&order, prompts, &chosen, &made))
@@ -145,7 +145,7 @@ fn prepared(
     let messages: Vec<Clean> = messages.iter().map(|text| secrets.clean(text)).collect();
     let messages: Vec<&str> = messages.iter().map(|text| text::head(text, LONGEST_MESSAGE)).collect();
     let asked = question.clone().unwrap_or_else(|| Clean::assembled(messages.join("\n")));
-    let passages = passages(&source.path, &asked, &|text| cleaner.clean(text), stop);
+    let passages = passages(&source.path, &asked, &|text| cleaner.clean(text).into_string(), stop);
     let measure = |text: &str| scale.text(text);
     // The frame has the question of the request.
     let frame = framed(order, &settings.prompts, &Chosen::default(), &Made::default());

@@ -9,6 +9,7 @@ use crate::{
         types::Outcome,
     },
     session::{jobs::PlanOrder, operations::idle, stop::Stop},
+    summary::extractive::Cleaner,
 };
 use serde_json::json;
 use std::sync::Arc;
@@ -32,7 +33,8 @@ fn ready(play: &mut Play, operation: &str, entries: &[Arc<Entry>]) -> Verdict {
     let request = order(play, operation, entries).request;
     let settings = request.settings.clone();
     let plan = request.plan(&|| false).unwrap_or_else(|why| unreachable!("a plan: {why:?}")).plan;
-    let draft = ladder::extracted(plan, &settings.settings, Default::default(), &|| false);
+    let draft =
+        ladder::extracted(plan, &settings.settings, &Cleaner::new(&settings.settings), Default::default(), &|| false);
     let draft = draft.unwrap_or_else(|_| unreachable!("it fits"));
     play.observer.feeds(&Input::Drafted(operation.into(), Ok(draft)));
     play.done()

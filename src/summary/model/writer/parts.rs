@@ -2,9 +2,12 @@
 //! candidate costs it.
 
 use super::{Part, Written};
-use crate::summary::{
-    made::{Made, PartOrigin, SummaryPart},
-    model::{check::Accepted, material::Material},
+use crate::{
+    redact::Clean,
+    summary::{
+        made::{Made, PartOrigin, SummaryPart},
+        model::{check::Accepted, material::Material},
+    },
 };
 
 /// A part that passed the gate.
@@ -49,7 +52,7 @@ impl Parts {
 
     /// The whole summary with its origin; none while a part is missing. `last`: the origin of a summary that no request
     /// was needed for.
-    pub fn whole(&self, material: &Material, last: &PartOrigin) -> Option<(String, Made)> {
+    pub fn whole(&self, material: &Material, last: &PartOrigin) -> Option<(Clean, Made)> {
         if self.history.is_none() && material.has_history() || self.turn_prefix.is_none() && !material.prefix.is_empty()
         {
             return None;

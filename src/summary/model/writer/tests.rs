@@ -12,7 +12,7 @@ use crate::{
     conversation::{entry::Entry, spending::Trigger, tokens::Estimator},
     models::windows::Windows,
     settings::Layers,
-    summary::{files::FileLists, made::SummaryMethod, span::Span},
+    summary::{extractive::Cleaner, files::FileLists, made::SummaryMethod, span::Span},
 };
 use serde_json::{Value, json};
 
@@ -68,7 +68,7 @@ fn job(clock: &VirtualClock, client: Arc<dyn Client>, deadline: Duration) -> Sum
     let settings = Arc::new(Layers::default().sourced());
     let scale = Scale::new(Estimator::Chars, 1.0);
     let files = FileLists::default();
-    let material = Material::of(Span::of(&entries), &files, 4_000, &settings.settings, scale, &|| false);
+    let material = Material::of(Span::of(&entries), &files, 4_000, &Cleaner::new(&settings.settings), scale, &|| false);
     let model = ModelRef::parse("some/model").expect("a model");
     let candidate = Candidate { model, window: 100_000, output: None, thinks: false, way: Way::Client };
     let routes = Routes { client, clock: Box::new(clock.clone()), ..Routes::new(Arc::new(Silent::default())) };
