@@ -20,8 +20,11 @@ const ROUNDS: usize = 11;
 const CORPORA: [&str; 2] =
     [include_str!("../../tests/corpora/secrets.jsonl"), include_str!("../../tests/corpora/not_secrets.jsonl")];
 
+/// Makes a text.
+type Make = fn(&mut SplitMix64) -> String;
+
 /// Kinds of text that are generated.
-const KINDS: [(&str, fn(&mut SplitMix64) -> String); 9] = [
+const KINDS: [(&str, Make); 9] = [
     ("prose", prose),
     ("source code", source),
     ("a log", log),

@@ -58,12 +58,9 @@ fn runs(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
     let is_one = |byte: &u8| OF_BASE64[usize::from(*byte)];
     let mut at = 0;
     std::iter::from_fn(move || {
-        loop {
-            // From the end on: another character there leaves out all before it.
-            match bytes.get(at..at + LEAST)?.iter().rposition(|byte| !is_one(byte)) {
-                Some(other) => at += other + 1,
-                None => break,
-            }
+        // From the end on: another character there leaves out all before it.
+        while let Some(other) = bytes.get(at..at + LEAST)?.iter().rposition(|byte| !is_one(byte)) {
+            at += other + 1;
         }
         let start = at;
         at += LEAST + bytes[at + LEAST..].iter().take_while(|byte| is_one(byte)).count();

@@ -26,7 +26,7 @@ use std::sync::Arc;
 /// Work on the log.
 pub enum LogWork {
     /// Appends entries.
-    Append(AppendWork),
+    Append(Box<AppendWork>),
     /// Reads the path without a compaction, and appends the entries that undo the compaction.
     Undo(Box<UndoWork>),
     /// Reads the path again.

@@ -111,7 +111,7 @@ impl Core {
             (None, Some(_)) => leads_to(path, &entries),
             _ => None,
         };
-        LogWork::Append(AppendWork {
+        LogWork::Append(Box::new(AppendWork {
             leaf: path.last().map(|leaf| leaf.id.clone()),
             continues,
             source: self.state.history().source().cloned(),
@@ -120,7 +120,7 @@ impl Core {
             leads_to,
             count: self.state.counts_with(),
             entries,
-        })
+        }))
     }
 
     /// An undo. Its entries depend on the path without the compaction, which is read first.

@@ -197,7 +197,7 @@ impl Play {
     }
 
     pub fn write(&mut self, entries: &[Arc<Entry>]) -> Verdict {
-        self.effect(Effect::Log(LogWork::Append(AppendWork {
+        self.effect(Effect::Log(LogWork::Append(Box::new(AppendWork {
             entries: entries.to_vec(),
             leaf: None,
             continues: true,
@@ -206,7 +206,7 @@ impl Play {
             adds: None,
             leads_to: None,
             count: None,
-        })))
+        }))))
     }
 
     pub fn answer(&mut self, request: TicketNumber, result: &Value) -> Verdict {
