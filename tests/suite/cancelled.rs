@@ -148,9 +148,6 @@ fn a_long_request_is_answered_soon_after_it_is_cancelled() {
         let is_right = answer.as_ref().err().is_none_or(|error| error["code"] == json!(-32800));
         assert!(is_right, "{}: {answer:?}", request.method);
         let row = format!("{}: {until} of {whole} pings", request.method);
-        if std::env::var_os(SIZE_VARIABLE).is_some() {
-            println!("{row}, {}", if answer.is_ok() { "answered" } else { "cancelled" });
-        }
         if until > whole / PART + MORE {
             late.push(row);
         }

@@ -263,8 +263,9 @@ type Batch = fn(usize) -> Value;
 const BATCHES: &[(&str, usize, Batch)] = &[
     ("small messages", 30, |count| json!({"messages": vec![json!({"role": "user", "content": "x"}); count]})),
     ("calls and results", 165, |count| {
-        let message =
-            |at: usize| json!(if at % 2 == 0 { calls(&[&at.to_string()]) } else { result(&(at - 1).to_string(), "f") });
+        let message = |at: usize| {
+            json!(if at.is_multiple_of(2) { calls(&[&at.to_string()]) } else { result(&(at - 1).to_string(), "f") })
+        };
         json!({"messages": (0..count).map(message).collect::<Vec<Value>>()})
     }),
     ("an answer with many calls, and their results", 250, |count| {
