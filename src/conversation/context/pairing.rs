@@ -2,67 +2,90 @@
 //! there that failed. Providers refuse a request otherwise, and go on refusing it for ever.
 
 use super::{ContextMessage, Part};
-use crate::{
-    conversation::{
-        calls::{INTERRUPTED, Waiting},
-        message::outline::{Call, Role},
-    },
-    ids::CallId,
+use crate::conversation::{
+    calls::{INTERRUPTED, Waiting},
+    message::outline::{Call, Role},
 };
 use serde_json::json;
 use std::ops::Range;
 
-/// An answer with the results that were found for its calls, in the order they came; or any other message.
-enum Group {
-    Answer { answer: ContextMessage, calls: Range<usize>, results: Vec<ContextMessage> },
-    Other(ContextMessage),
+/// An answer. Its results follow it.
+struct Answer {
+    place: usize,
+    /// Its calls among those of all answers.
+    calls: Range<usize>,
 }
 
-/// Pairs calls and results, by the rule of `calls::Waiting`.
-pub(super) fn pair(messages: Vec<ContextMessage>) -> Vec<ContextMessage> {
-    let mut groups: Vec<Group> = Vec::with_capacity(messages.len());
-    // The calls of all answers, each with the place of its answer, until its result comes.
-    let mut open: Vec<Option<(Call, usize)>> = Vec::new();
-    let mut waiting: Waiting<CallId> = Waiting::default();
-    for message in messages {
-        let outline = message.outline();
-        match outline.role {
-            Role::Assistant if outline.failed || outline.empty => {}
-            Role::Assistant => {
-                let first = open.len();
-                open.extend(outline.calls.iter().map(|call| Some((call.clone(), groups.len()))));
-                // Of several calls with one id the first one is answered first.
-                for (at, call) in outline.calls.iter().enumerate().rev() {
-                    waiting.call(call.id.clone(), first + at);
+/// The calls of a conversation and the places of their results. Messages are named by their places: a context may have more of
+/// them than the memory has room for twice.
+#[derive(Default)]
+struct Pairs {
+    answers: Vec<Answer>,
+    /// The place of the result of each call; none where the call was interrupted.
+    results: Vec<Option<usize>>,
+}
+
+impl Pairs {
+    /// Pairs calls and results, by the rule of `calls::Waiting`.
+    fn of(messages: &[ContextMessage]) -> Self {
+        let mut pairs = Self::default();
+        let mut waiting: Waiting<&str> = Waiting::default();
+        for (place, message) in messages.iter().enumerate() {
+            let outline = message.outline();
+            match outline.role {
+                Role::Assistant if !outline.failed && !outline.empty => {
+                    let first = pairs.results.len();
+                    // Of several calls with one id the first one is answered first.
+                    for (at, call) in outline.calls.iter().enumerate().rev() {
+                        waiting.call(call.id.as_str(), first + at);
+                    }
+                    pairs.results.resize(first + outline.calls.len(), None);
+                    pairs.answers.push(Answer { place, calls: first..pairs.results.len() });
                 }
-                groups.push(Group::Answer { answer: message, calls: first..open.len(), results: Vec::new() });
-            }
-            Role::ToolResult => {
-                let Some(call) = outline.answers.clone() else { continue };
-                let answered = waiting.result(&call).and_then(|at| open[at].take());
-                if let Some((_, place)) = answered
-                    && let Group::Answer { results, .. } = &mut groups[place]
-                {
-                    results.push(message);
+                Role::ToolResult => {
+                    let call = outline.answers.as_ref().and_then(|call| waiting.result(call.as_str()));
+                    if let Some(call) = call {
+                        pairs.results[call] = Some(place);
+                    }
                 }
+                _ => {}
             }
-            // No provider takes a message without content, or with nothing but empty texts.
-            Role::User | Role::Developer | Role::Custom if outline.silent => {}
-            _ => groups.push(Group::Other(message)),
         }
+        pairs
     }
-    let mut paired = Vec::with_capacity(groups.len());
-    for group in groups {
-        match group {
-            Group::Other(message) => paired.push(message),
-            Group::Answer { answer, calls, results } => {
-                paired.push(answer);
-                paired.extend(results);
-                paired.extend(open[calls].iter().flatten().filter_map(|(call, _)| stand_in(call)));
-            }
+}
+
+/// The messages of a conversation, each answer with the results of its calls behind it.
+pub(super) fn pair(messages: Vec<ContextMessage>) -> Vec<ContextMessage> {
+    let Pairs { answers, results } = Pairs::of(&messages);
+    let mut answers = answers.into_iter().peekable();
+    let mut paired = Vec::with_capacity(messages.len());
+    let mut messages: Vec<Option<ContextMessage>> = messages.into_iter().map(Some).collect();
+    for place in 0..messages.len() {
+        // The results that an answer before them has taken are gone.
+        let Some(message) = messages[place].take() else { continue };
+        if let Some(Answer { calls, .. }) = answers.next_if(|answer| answer.place == place) {
+            let results = &results[calls];
+            let interrupted = message.outline().calls.iter().zip(results).filter(|(_, result)| result.is_none());
+            let stand_ins: Vec<_> = interrupted.filter_map(|(call, _)| stand_in(call)).collect();
+            paired.push(message);
+            let mut found: Vec<usize> = results.iter().copied().flatten().collect();
+            found.sort_unstable();
+            paired.extend(found.into_iter().filter_map(|place| messages[place].take()));
+            paired.extend(stand_ins);
+        } else if matches!(message.outline().role, Role::Assistant | Role::ToolResult) || is_silent(&message) {
+            // An answer that failed, a result without a call, and a message without content are for no provider.
+        } else {
+            paired.push(message);
         }
     }
     paired
+}
+
+/// Whether no provider takes it: it has no content, or nothing but empty texts.
+fn is_silent(message: &ContextMessage) -> bool {
+    let outline = message.outline();
+    matches!(outline.role, Role::User | Role::Developer | Role::Custom) && outline.silent
 }
 
 fn stand_in(call: &Call) -> Option<ContextMessage> {
