@@ -31,7 +31,7 @@ export interface Methods {
   "session/context": { params: ContextParams; result: ContextAnswer };
   /** Returns the entries of a session in pages. An entry id is a cursor that stays valid. */
   "session/entries": { params: EntriesParams; result: EntriesAnswer };
-  /** Returns one entry as it was written, also behind a compaction or pruning. */
+  /** Returns one entry as it was written, also after a compaction or pruning. */
   "session/entry": { params: EntryParams; result: EntryAnswer };
   /** Finds entries by their text in the whole tree, newest first. */
   "session/search": { params: SearchParams; result: SearchAnswer };
@@ -126,7 +126,7 @@ export interface ServerNotifications {
 /** What the daemon asks of the client: method, params, result. */
 export interface ClientRequests {
   /**
-   * Asks whether a compaction goes on, is cancelled, or takes the summary of the answer. Sent behind the start event,
+   * Asks whether a compaction goes on, is cancelled, or takes the summary of the answer. Sent after the start event,
    * only to a client that registered this hook.
    */
   "hook/session_before_compact": { params: BeforeCompactParams; result: BeforeCompactAnswer };
@@ -216,7 +216,7 @@ export interface HookRegistration {
   events?: HookEvent[];
   /** Time for an answer. Default: 30,000. */
   timeoutMs?: HookTimeout | null;
-  /** Behind a hook that failed. Default: `continue`. */
+  /** After a hook that failed. Default: `continue`. */
   onFailure?: OnFailure | null;
 }
 
@@ -233,7 +233,7 @@ export type HookEvent =
 export type HookTimeout = number;
 
 /**
- * The way in which an operation goes on behind a hook that failed: no answer in time, an error, a wrong answer, or a
+ * The way in which an operation goes on after a hook that failed: no answer in time, an error, a wrong answer, or a
  * client that is gone.
  */
 export type OnFailure =
@@ -691,7 +691,7 @@ export interface HooksInForce {
   events: HookEvent[];
   /** Time for an answer, in milliseconds. */
   timeoutMs: number;
-  /** Behind a hook that failed. */
+  /** After a hook that failed. */
   onFailure: OnFailure;
 }
 
@@ -2239,7 +2239,7 @@ export interface PruneSettings {
   /** Tools whose results stay. A read of a file that a newer one repeats is pruned all the same. */
   protectedTools: string[];
   /**
-   * Time for which the provider caches a prompt behind its last use, in seconds: five minutes at Anthropic, and at
+   * Time for which the provider caches a prompt after its last use, in seconds: five minutes at Anthropic, and at
    * least
    * as long at OpenAI. A pruning that breaks a younger cache has to save more than it costs.
    */
@@ -2365,7 +2365,7 @@ export interface HooksSetParams {
   sessionIds?: SessionIds | null;
   /** Time for an answer. Default: 30,000. */
   timeoutMs?: HookTimeout | null;
-  /** Behind a hook that failed. Default: `continue`. */
+  /** After a hook that failed. Default: `continue`. */
   onFailure?: OnFailure | null;
 }
 
@@ -2543,7 +2543,7 @@ export type SessionEvent =
       idleSeconds: number;
     }
   /**
-   * Idle maintenance has ended. Each `idle_start` has exactly one, behind the `compaction_end`, which names the error
+   * Idle maintenance has ended. Each `idle_start` has exactly one, after the `compaction_end`, which names the error
    * of
    * one that failed. Activity cancels it.
    */
@@ -2554,7 +2554,7 @@ export type SessionEvent =
       /** Reason of skipped maintenance, as in `compaction_end`. */
       skippedReason?: string | null;
     }
-  /** The summary of a branch has started. The session moves to another branch behind it. */
+  /** The summary of a branch has started. The session moves to another branch after it. */
   | {
       type: "branch_summary_start";
       /** Leaf of the branch that is left. */
@@ -2613,7 +2613,7 @@ export type SessionEvent =
     }
   /**
    * Another session goes on in the place of this one, which stays as it is. It is the last event of a handoff, also
-   * behind
+   * after
    * `settled`.
    */
   | {
@@ -3087,7 +3087,7 @@ export interface BeforeTreeParams {
   oldLeafId: EntryId | null;
   /** Newest entry of both branches; null where they have none in common. */
   commonAncestorId: EntryId | null;
-  /** Entries of the branch that is left, behind the common ancestor. */
+  /** Entries of the branch that is left, after the common ancestor. */
   entriesToSummarize: MessageRange;
   /** Whether a summary of the branch was asked for. A summary of the answer is used only then. */
   userWantsSummary: boolean;
@@ -3320,7 +3320,7 @@ export interface PruneSettingsInput {
   /** Tools whose results stay. A read of a file that a newer one repeats is pruned all the same. */
   protectedTools?: string[];
   /**
-   * Time for which the provider caches a prompt behind its last use, in seconds: five minutes at Anthropic, and at
+   * Time for which the provider caches a prompt after its last use, in seconds: five minutes at Anthropic, and at
    * least
    * as long at OpenAI. A pruning that breaks a younger cache has to save more than it costs.
    */

@@ -40,7 +40,7 @@ pub trait Log: fmt::Debug + Send {
     /// The rights that come with the log.
     fn access(&self) -> Access;
 
-    /// Appends lines behind `leaf`. When it returns `Written`, they are durable; on an error none of them is there. Lines
+    /// Appends lines after `leaf`. When it returns `Written`, they are durable; on an error none of them is there. Lines
     /// of another program that were not read yet are returned instead, and nothing is written: the caller looks at them
     /// first.
     ///
@@ -48,7 +48,7 @@ pub trait Log: fmt::Debug + Send {
     /// When the lines cannot be made durable. After a write that was not confirmed the log is read-only.
     fn append(&mut self, lines: &[String], leaf: Option<&EntryId>) -> Result<Appended, StoreError>;
 
-    /// Reads the entries that other programs appended behind `leaf`.
+    /// Reads the entries that other programs appended after `leaf`.
     ///
     /// # Errors
     /// When the file cannot be read, or bytes that were read before have changed.
@@ -162,7 +162,7 @@ pub struct Stats {
     pub fsyncs: u64,
 }
 
-/// Whether entries simply continue the path behind `leaf`. A compaction and an undo do not: either may bring back entries
+/// Whether entries simply continue the path after `leaf`. A compaction and an undo do not: either may bring back entries
 /// that are not in memory.
 fn continue_behind(entries: &[Placed], leaf: Option<&EntryId>) -> bool {
     let mut before = leaf;

@@ -18,7 +18,7 @@ macro_rules! prompts {
             /// Every one.
             pub const ALL: &[Self] = &[$(Self::$prompt,)+];
 
-            /// Its name: its file is this with `.md` behind it.
+            /// Its name: its file is this with `.md` after it.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self {
@@ -75,11 +75,11 @@ prompts! {
     Reference = "reference";
     /// Frame of an extract from another session in a context.
     ReferenceContext = "reference-context" needs "{{extract}}";
-    /// Frame of the newest user message behind a summary, where the cut separated it from its turn.
+    /// Frame of the newest user message after a summary, where the cut separated it from its turn.
     CarriedMessageContext = "carried-message-context" needs "{{message}}";
-    /// Frame of pinned text behind a summary.
+    /// Frame of pinned text after a summary.
     PinnedContext = "pinned-context" needs "{{pins}}";
-    /// Frame of the open tasks of the agent behind a summary.
+    /// Frame of the open tasks of the agent after a summary.
     TodosContext = "todos-context" needs "{{todos}}";
     /// Line at the end of a summary's frame: the file with the whole conversation.
     TranscriptHint = "transcript-hint";
@@ -276,7 +276,7 @@ fn escape<'a>(text: &'a str, tags: &[&str]) -> Cow<'a, str> {
 /// Whether what follows a `<` reads as one of these tags, to a model rather than to a parser: blanks, what cannot be
 /// seen, wide letters and other hyphens make no difference to it.
 fn is_tag(after: &str, tags: &[&str]) -> bool {
-    /// Enough for a name and what stands behind it.
+    /// Enough for a name and what stands after it.
     const LONGEST: usize = 48;
     let (mut blank, mut slash) = (false, false);
     let mut seen = after.chars().filter(|char| !is_invisible(*char)).map(plain).skip_while(|char| {

@@ -83,7 +83,7 @@ macro_rules! with_methods {
             request session SessionContext = "session/context": ContextParams => ContextAnswer;
             /// Returns the entries of a session in pages. An entry id is a cursor that stays valid.
             request session SessionEntries = "session/entries": EntriesParams => EntriesAnswer;
-            /// Returns one entry as it was written, also behind a compaction or pruning.
+            /// Returns one entry as it was written, also after a compaction or pruning.
             request session SessionEntry = "session/entry": EntryParams => EntryAnswer;
             /// Finds entries by their text in the whole tree, newest first.
             request session SessionSearch = "session/search": SearchParams => SearchAnswer;

@@ -318,7 +318,7 @@ pub enum Delivery {
 /// A request in a wire format.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Encoded {
-    /// The path behind the base URL, with its leading slash.
+    /// The path after the base URL, with its leading slash.
     pub path: String,
     /// The JSON body.
     pub body: Value,

@@ -245,7 +245,7 @@ mod tests {
         }
     }
 
-    /// Each of these begins what would be a key if there were a point behind all of them.
+    /// Each of these begins what would be a key if there were a point after all of them.
     #[test]
     fn what_is_missing_behind_a_run_is_looked_for_once() {
         for piece in ["-eyJabcdefgh", "_eyJhbGciOiabcdefgh"] {

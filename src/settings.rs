@@ -242,7 +242,7 @@ pub struct PruneSettings {
     pub minimum_savings: u64,
     /// Tools whose results stay. A read of a file that a newer one repeats is pruned all the same.
     pub protected_tools: Vec<String>,
-    /// Time for which the provider caches a prompt behind its last use, in seconds: five minutes at Anthropic, and at least
+    /// Time for which the provider caches a prompt after its last use, in seconds: five minutes at Anthropic, and at least
     /// as long at OpenAI. A pruning that breaks a younger cache has to save more than it costs.
     #[schemars(range(min = 1, max = 86_400), extend("x-project" = within(1, 3_600)))]
     pub cache_seconds: u64,

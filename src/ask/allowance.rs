@@ -4,7 +4,7 @@ use crate::provider::{Trouble, TroubleKind};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Tokens that may still be taken. A request claims the most that it may take before it is sent, and gives back the rest
-/// behind its answer. Requests at the same time claim one after the other, so that together they stay within it.
+/// after its answer. Requests at the same time claim one after the other, so that together they stay within it.
 #[derive(Debug)]
 pub struct Allowance {
     left: AtomicU64,

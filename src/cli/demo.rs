@@ -53,7 +53,7 @@ fn say(line: &str) {
     print::line(line);
 }
 
-/// Prints a frame of the dialogue behind its direction.
+/// Prints a frame of the dialogue after its direction.
 fn print_frame(direction: char, line: &str) {
     say(&format!("{direction} {line}"));
 }

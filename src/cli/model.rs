@@ -91,7 +91,7 @@ impl Chosen {
     }
 }
 
-/// Where a key is, in words. What stands behind a program's name may be a secret itself.
+/// Where a key is, in words. The arguments after the name of a program may be secrets themselves.
 pub(super) fn key(source: &KeySource) -> String {
     match source {
         KeySource::None => "no key".to_owned(),

@@ -44,16 +44,16 @@ pub fn leaves_room(tokens: u64, budget: &Budget) -> bool {
 /// The speed of a session: the growth of its context, and the times of its summaries.
 #[derive(Debug, Clone, Default)]
 pub struct Speed {
-    /// Sizes of the context behind appends, oldest first, in tokens.
+    /// Sizes of the context after appends, oldest first, in tokens.
     sizes: VecDeque<(Instant, u64)>,
     /// Times that models took for the newest summaries, oldest first.
     times: VecDeque<Duration>,
 }
 
 impl Speed {
-    /// Adds the size of the context behind an append, in tokens.
+    /// Adds the size of the context after an append, in tokens.
     pub fn grew_to(&mut self, now: Instant, tokens: u64) {
-        // Behind a compaction or an undo it grows anew.
+        // After a compaction or an undo it grows anew.
         if self.sizes.back().is_some_and(|(_, last)| *last > tokens) {
             self.sizes.clear();
         }

@@ -194,7 +194,7 @@ impl Draft {
         context::build(&self.plan.path().with(Arc::new(entry)), &self.plan.prompts)
     }
 
-    /// The entry as a line of the file, behind `parent`. `path` may have grown since the plan was made. `first_kept` is the
+    /// The entry as a line of the file, after `parent`. `path` may have grown since the plan was made. `first_kept` is the
     /// first kept entry of a plan that itself keeps nothing.
     #[must_use]
     pub fn line(
@@ -334,7 +334,7 @@ mod tests {
         }
     }
 
-    /// A draft that summarizes e0 and keeps e1, behind more entries.
+    /// A draft that summarizes e0 and keeps e1, after more entries.
     fn drafted(more: &[serde_json::Value], demand: impl FnOnce(&mut Demand)) -> Draft {
         let message = |id: &str, words: usize| json!({"type": "message", "id": id, "message": {"role": "user", "content": "word ".repeat(words)}});
         let mut path = Path::default();

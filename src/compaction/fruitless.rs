@@ -1,4 +1,4 @@
-//! Summaries ahead of the threshold that came to nothing: the rest behind one that no model wrote, and the bound of the
+//! Summaries ahead of the threshold that came to nothing: the rest after one that no model wrote, and the bound of the
 //! tokens that they take.
 
 /// Most tokens that summaries without use may take in an hour, in windows.

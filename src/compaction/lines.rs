@@ -4,7 +4,7 @@ use crate::conversation::{entry::Entry, path::Path};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// The entries e0, e1, … behind each other.
+/// The entries e0, e1, … one after another.
 pub fn path(lines: &[Value]) -> Path {
     let mut path = Path::default();
     for (at, line) in lines.iter().enumerate() {

@@ -59,7 +59,7 @@ impl NativeOrder {
     }
 }
 
-/// The beginning of the input: the history of this provider, or else the summary before; and the messages behind it.
+/// The beginning of the input: the history of this provider, or else the summary before; and the messages after it.
 fn beginning<'a>(
     plan: &Plan,
     context: &'a Context,

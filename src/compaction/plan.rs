@@ -106,7 +106,7 @@ pub enum NothingToDo {
 /// When there is nothing to compact.
 pub fn plan(path: Path, demand: Demand, prompts: Arc<Prompts>) -> Result<Plan, NothingToDo> {
     let too_large = !demand.explicit && demand.tokens_before > demand.may_stay;
-    // Behind a compaction only messages that came while it was made, or another model, make a context too large.
+    // After a compaction only messages that came while it was made, or another model, make a context too large.
     if !too_large && !anything_new(&path) {
         return Err(NothingToDo::AlreadyCompacted);
     }

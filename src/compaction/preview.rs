@@ -29,7 +29,7 @@ impl Preview {
         let scale = plan.demand.scale;
         let summarized: u64 = span.messages().iter().map(|entry| u64::from(entry.tokens(scale.estimator()))).sum();
         let summary = plan.demand.budget.summary_cap().min(scale.size(summarized));
-        // The frame around the summary, and the newest user message behind it.
+        // The frame around the summary, and the newest user message after it.
         let frame = scale.text(plan.prompts.get(Prompt::CompactionSummaryContext))
             + scale.text(plan.prompts.get(Prompt::CarriedMessageContext))
             + plan.carried().map_or(0, |carried| scale.text(&carried.text))

@@ -1,6 +1,6 @@
 //! Pruning: old tool results are replaced with a notice. The newest results and those of protected tools stay. A read of a
 //! file that a newer read stands for goes first, whatever its age and its tool. A small gain is not worth an edit, because
-//! each edit costs the provider's prompt cache behind it.
+//! each edit costs the provider's prompt cache after it.
 
 pub mod cache;
 pub mod pays;

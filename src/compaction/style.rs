@@ -153,7 +153,7 @@ mod tests {
         plan.user_messages().into_iter().map(|it| (it.entry_id.to_string(), scale.text(&it.text))).collect()
     }
 
-    /// The path behind a compaction by a plan.
+    /// The path after a compaction by a plan.
     fn compacted(plan: &Plan, id: &str) -> Path {
         let summary =
             Summary { text: Clean::assembled("A summary."), short: Clean::default(), files: Default::default() };

@@ -81,7 +81,7 @@ impl Attempts {
         for (place, entry) in path.iter().enumerate().rev() {
             match &entry.body {
                 Body::ResetBoundary(_) => break,
-                // Those behind the one in force were undone.
+                // Those after the one in force were undone.
                 Body::Compaction(compaction) if path.compaction().is_some_and(|in_force| place <= in_force) => {
                     attempts.compactions += 1;
                     // An answer that was no progress after all may have hidden attempts when the compaction was written.

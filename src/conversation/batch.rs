@@ -8,7 +8,7 @@ use super::{
 use crate::ids::{CallId, EntryId};
 use std::{collections::HashSet, sync::Arc};
 
-/// The calls of the newest answer, and the results behind it.
+/// The calls of the newest answer, and the results after it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Batch {
     open: HashSet<CallId>,

@@ -267,7 +267,7 @@ fn is_user(entry: &Entry) -> bool {
     entry.is_from(Role::User)
 }
 
-/// The newest user message of `path[..until]` behind the last reset, if it stands before `first_kept`; clipped as it is
+/// The newest user message of `path[..until]` after the last reset, if it stands before `first_kept`; clipped as it is
 /// carried.
 #[must_use]
 pub fn newest_user_message_before(path: &Path, first_kept: usize, until: usize) -> Option<CarriedMessage> {
@@ -301,7 +301,7 @@ pub fn clip_carried(text: &str, most_chars: usize) -> String {
     text::clip_middle(text, most_chars.clamp(LEAST, MOST), "\n[… the middle of this message was left out …]\n")
 }
 
-/// The summary message: the summary, and the parts behind it.
+/// The summary message: the summary, and the parts after it.
 fn summary(entry: &Entry, behind: &[String], prompts: &Prompts) -> Option<ContextMessage> {
     let compaction = entry.compaction()?;
     let summary = escape_frame(&compaction.summary);
@@ -315,7 +315,7 @@ fn summary(entry: &Entry, behind: &[String], prompts: &Prompts) -> Option<Contex
     ContextMessage::user(entry, Part::Summary, content)
 }
 
-/// The parts of the summary message behind the summary: the pinned texts of entries before `sent_from`, the open tasks, the
+/// The parts of the summary message after the summary: the pinned texts of entries before `sent_from`, the open tasks, the
 /// carried message and the hint.
 fn behind_summary(
     path: &Path,
@@ -371,7 +371,7 @@ fn carried_frame(
 }
 
 /// The open tasks in their frame, with the entry that changed them last, where the compaction at `place` carries them and
-/// the kept messages do not tell them. They stay as they are until the next compaction: a newer list stands behind them.
+/// the kept messages do not tell them. They stay as they are until the next compaction: a newer list stands after them.
 fn todos_frame(path: &Path, place: usize, first_kept: usize, prompts: &Prompts) -> Option<(EntryId, String)> {
     let todos = path[place].compaction()?.preserved()?.todos.as_ref()?;
     let kept = |id: &&EntryId| path.position(id).is_some_and(|at| at >= first_kept);

@@ -429,7 +429,7 @@ impl Entry {
         }
     }
 
-    /// Whether it is a line for other programs that stands right behind `parent`.
+    /// Whether it is a line for other programs that stands right after `parent`.
     #[must_use]
     pub fn is_mirror_behind(&self, parent: &EntryId) -> bool {
         matches!(self.body, Body::Mirror(_)) && self.parent.as_ref() == Some(parent)

@@ -1,4 +1,4 @@
-//! Entries for other programs, behind the entries that make them necessary and in the same write.
+//! Entries for other programs, after the entries that make them necessary and in the same write.
 
 use crate::{
     conversation::{
@@ -13,7 +13,7 @@ use crate::{
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// The entries that other programs lack behind the end of a path, each the child of the one before.
+/// The entries that other programs lack after the end of a path, each the child of the one before.
 #[must_use]
 pub fn mirrors(path: &Path, prompts: &Prompts, stamps: &mut Stamps) -> Vec<Arc<Entry>> {
     let restated = restating::restated(path, stamps);
@@ -49,7 +49,7 @@ pub fn mirrors(path: &Path, prompts: &Prompts, stamps: &mut Stamps) -> Vec<Arc<E
     entries
 }
 
-/// Whether other programs may lack a line behind entries that go behind a path. Cheap, except after a rewrite of the path
+/// Whether other programs may lack a line after entries that go after a path. Cheap, except after a rewrite of the path
 /// and where a result comes that no call waits for.
 #[must_use]
 pub fn may_be_needed(path: &Path, entries: &[Arc<Entry>], prompts: &Prompts) -> bool {
@@ -57,7 +57,7 @@ pub fn may_be_needed(path: &Path, entries: &[Arc<Entry>], prompts: &Prompts) -> 
     path.lacks_lines(is_lacking) || others::has_stray_results(path, entries) || others::may_lack_texts(path, prompts)
 }
 
-/// Adds to entries that go behind a path those that other programs lack then.
+/// Adds to entries that go after a path those that other programs lack then.
 #[must_use]
 pub fn with_mirrors(path: &Path, entries: &[Arc<Entry>], prompts: &Prompts, stamps: &mut Stamps) -> Vec<Arc<Entry>> {
     let mut grown = path.clone();
@@ -65,7 +65,7 @@ pub fn with_mirrors(path: &Path, entries: &[Arc<Entry>], prompts: &Prompts, stam
     mirrors(&grown, prompts, stamps)
 }
 
-/// A new entry behind `parent`.
+/// A new entry after `parent`.
 pub fn entry_of(kind: &str, stamp: &Stamp, parent: Option<&EntryId>, fields: &[(&str, Value)]) -> Option<Arc<Entry>> {
     let raw: Vec<_> = fields.iter().map(|(name, value)| (*name, entry::raw(value))).collect();
     let fields: Vec<_> = raw.iter().map(|(name, value)| (*name, &**value)).collect();

@@ -69,7 +69,7 @@ impl Default for Revision {
 enum Foundation {
     /// The compaction in force, at this place.
     Compaction(usize),
-    /// The last reset, at this place. No compaction behind it is in force.
+    /// The last reset, at this place. No compaction after it is in force.
     Reset(usize),
 }
 
@@ -102,8 +102,8 @@ impl Deref for Path {
 }
 
 impl Path {
-    /// The path to the last of these entries, each behind the nearest earlier one that it names as its parent, or else
-    /// behind the one before it.
+    /// The path to the last of these entries, each after the nearest earlier one that it names as its parent, or else
+    /// after the one before it.
     #[must_use]
     pub fn of(entries: &[Arc<Entry>]) -> Self {
         let mut rest = entries;
@@ -132,7 +132,7 @@ impl Path {
         entry.parent.as_ref() == self.last().map(|leaf| &leaf.id) && entry.undoes().is_none()
     }
 
-    /// Whether these entries continue the path, each behind the one before.
+    /// Whether these entries continue the path, each after the one before.
     #[must_use]
     pub fn continues_with_all(&self, entries: &[Arc<Entry>]) -> bool {
         let mut leaf = self.last().map(|leaf| &leaf.id);
@@ -184,7 +184,7 @@ impl Path {
         })
     }
 
-    /// The path as it would be with one more entry behind its leaf.
+    /// The path as it would be with one more entry after its leaf.
     #[must_use]
     pub fn with(&self, entry: Arc<Entry>) -> Self {
         let mut path = self.clone();
@@ -309,7 +309,7 @@ impl Path {
         }
     }
 
-    /// The place of the last reset, where no compaction behind it is in force.
+    /// The place of the last reset, where no compaction after it is in force.
     #[must_use]
     pub fn reset(&self) -> Option<usize> {
         match self.found_on() {
@@ -374,7 +374,7 @@ impl Path {
         }
     }
 
-    /// The place behind the last point before `until` where everything was cleared.
+    /// The place after the last point before `until` where everything was cleared.
     fn cleared(&self, until: usize) -> usize {
         let boundary = self.entries[..until].iter().rposition(|entry| matches!(entry.body, Body::ResetBoundary(_)));
         boundary.map_or(0, |place| place + 1)
@@ -414,7 +414,7 @@ impl Path {
         self.entries[since..].iter().any(|entry| entry.undoes().is_some())
     }
 
-    /// The number of compactions on the whole path behind the last reset, undone ones included.
+    /// The number of compactions on the whole path after the last reset, undone ones included.
     #[must_use]
     pub fn compactions(&self) -> u64 {
         let ((from, past), cleared) = (self.past(), self.cleared(self.entries.len()));

@@ -1,4 +1,4 @@
-//! The compaction line by which other programs have the context of a path, where the lines of the path do not tell them: behind
+//! The compaction line by which other programs have the context of a path, where the lines of the path do not tell them: after
 //! an undo and a reset, and for a compaction in a form that they do not read. This program reads such a line as no compaction.
 
 use super::{
@@ -12,13 +12,13 @@ use std::sync::Arc;
 /// The summary of a compaction line that keeps every message.
 const NOTHING_SUMMARIZED: &str = "A compaction of this conversation was undone. All of its messages follow.";
 
-/// The summary of the compaction line behind a reset.
+/// The summary of the compaction line after a reset.
 pub const CLEARED: &str = "The conversation before this point was cleared. None of it is part of this context.";
 
 /// The reason why other programs have another context.
 #[derive(Debug, Clone, Copy)]
 enum Reason<'a> {
-    /// They see the last reset, and no line behind it that hides what stands before.
+    /// They see the last reset, and no line after it that hides what stands before.
     Reset(&'a EntryId),
     /// They see this compaction, which was undone.
     Undone(&'a Entry),
@@ -105,7 +105,7 @@ pub fn restated(path: &Path, stamps: &mut Stamps) -> Option<Arc<Entry>> {
         _ => serde_json::Map::new(),
     };
     if data.contains_key("openaiRemoteCompaction") && !fields.contains_key("providerReplayThroughEntryId") {
-        // The history has the kept part too. oh-my-pi shows it, and what stands behind this entry.
+        // The history has the kept part too. oh-my-pi shows it, and what stands after this entry.
         fields.insert("providerReplayThroughEntryId".into(), json!(in_force.map(|entry| &entry.id)));
     }
     data.insert("abridged".into(), reason.preserved().of_entry(&stamp.id));

@@ -211,7 +211,7 @@ impl Recent {
         }
     }
 
-    /// The list by another clock, which shows `now` where this one shows `here`. Times behind `here` become `now`.
+    /// The list by another clock, which shows `now` where this one shows `here`. Times after `here` become `now`.
     #[must_use]
     pub fn by(&self, here: i64, now: i64) -> Self {
         let moved = |at: i64| now.saturating_sub(here.saturating_sub(at).max(0));

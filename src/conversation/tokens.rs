@@ -175,7 +175,7 @@ pub fn of_chars(chars: usize) -> u32 {
 #[must_use]
 pub fn of_image(base64_data: &str) -> u32 {
     use base64::{Engine, engine::general_purpose::STANDARD};
-    /// Enough for the header of each format; JPEG may put its dimensions behind a thumbnail.
+    /// Enough for the header of each format; JPEG may put its dimensions after a thumbnail.
     const HEAD: usize = 64 * 1024;
     let mut end = base64_data.len().min(HEAD) / 4 * 4;
     while !base64_data.is_char_boundary(end) {

@@ -1,7 +1,7 @@
 //! Undoes a compaction for every reader of the file. Here a marker does; other programs know none.
 //!
-//! The marker is the first line of an undo, and the undo is complete with it. The lines behind it are for other programs.
-//! A write may end between two lines, so no line behind the marker carries state of this session.
+//! The marker is the first line of an undo, and the undo is complete with it. The lines after it are for other programs.
+//! A write may end between two lines, so no line after the marker carries state of this session.
 //!
 //! Where only lines without state follow the compaction, the marker is a child of the compaction's parent, and the
 //! compaction leaves the path. Where messages, pins or settings follow, the marker is a child of the leaf, and a second
@@ -27,7 +27,7 @@ pub struct Undoing {
     prompts: Arc<Prompts>,
 }
 
-/// The kind of the entries behind a compaction.
+/// The kind of the entries after a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Followed {
     /// At least one message, pin, setting or other entry that has to stay on the path.
@@ -74,7 +74,7 @@ impl Undoing {
     }
 }
 
-/// Whether an entry behind a compaction may leave the path together with it: a model does not see it, and it is no state
+/// Whether an entry after a compaction may leave the path together with it: a model does not see it, and it is no state
 /// of the session.
 fn may_leave(entry: &Entry) -> bool {
     matches!(entry.body, Body::Mirror(_)) || entry.records_request()

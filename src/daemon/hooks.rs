@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// The most wrong parts of `capabilities.hooks` that a notice names.
 const MOST_NAMED: usize = 5;
 
-/// The registration is in force when the handler ends, so requests behind it on the wire find it.
+/// The registration is in force when the handler ends, so requests after it on the wire find it.
 impl DaemonMethod for HooksSet {
     fn handle(daemon: &Arc<Daemon>, params: HooksSetParams, reply: Reply) {
         daemon.hooks.set(params, |answer| reply.with(answer));

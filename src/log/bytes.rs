@@ -217,7 +217,7 @@ impl Shared {
         self.change().bytes.extend_from_slice(bytes);
     }
 
-    /// Cuts off the bytes behind a length.
+    /// Cuts off the bytes after a length.
     pub fn cut(&self, length: usize) {
         self.change().bytes.truncate(length);
     }

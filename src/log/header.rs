@@ -65,7 +65,7 @@ pub fn of(path: &Path, bytes: &Bytes) -> Result<Found, StoreError> {
     }
 }
 
-/// The header in the beginning of a file, behind oh-my-pi's title line where there is one.
+/// The header in the beginning of a file, after oh-my-pi's title line where there is one.
 ///
 /// # Errors
 /// When it is no session.

@@ -37,20 +37,20 @@ pub enum Gap {
     Unreadable,
 }
 
-/// How far back the parent of an entry may be that does not stand right behind the entry before it, in entries. Something
+/// How far back the parent of an entry may be that does not stand right after the entry before it, in entries. Something
 /// unreadable stands between them, which may have been its parent; to know that its id is not further back, all of the
 /// file before would have to be read.
 pub const NEAR: usize = 200;
 
 impl Spot {
-    /// Whether an entry at `offset` stands right behind this one: on the next line, or on the same.
+    /// Whether an entry at `offset` stands right after this one: on the next line, or on the same.
     #[must_use]
     pub fn is_right_before(self, offset: u64) -> bool {
         const CARRIAGE_RETURN_AND_NEWLINE: u64 = 2;
         offset <= self.end() + CARRIAGE_RETURN_AND_NEWLINE
     }
 
-    /// The offset behind the line.
+    /// The offset after the line.
     #[must_use]
     pub fn end(self) -> u64 {
         self.offset + u64::from(self.length)
@@ -316,13 +316,13 @@ impl Index {
         self.newest.len() < self.nodes.len()
     }
 
-    /// The cursor behind an entry: its id, with its offset where the id means a later entry.
+    /// The cursor after an entry: its id, with its offset where the id means a later entry.
     #[must_use]
     pub fn cursor(&self, place: Place, id: &EntryId) -> EntryId {
         if self.find(id) == Some(place) { id.clone() } else { format!("{id}@{}", self.spot(place).offset).into() }
     }
 
-    /// The entry of a cursor. Every id is the cursor behind the latest entry of that id.
+    /// The entry of a cursor. Every id is the cursor after the latest entry of that id.
     #[must_use]
     pub fn find_cursor(&self, cursor: &EntryId) -> Option<Place> {
         let earlier = || {
@@ -357,7 +357,7 @@ impl Index {
         Spot { offset: node.offset, length: node.length }
     }
 
-    /// Every entry behind `after`, or every one, in the order of the file.
+    /// Every entry after `after`, or every one, in the order of the file.
     pub fn after(&self, after: Option<Place>) -> impl DoubleEndedIterator<Item = Place> + use<> {
         let from = after.map_or(0, |place| place.0 + 1);
         (from..self.nodes.len() as u32).map(Place)

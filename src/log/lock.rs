@@ -265,7 +265,7 @@ impl Content {
     fn of(bytes: &[u8]) -> Self {
         // A file system may leave zeros where a crash came before the bytes.
         if bytes.len() <= LONGEST && (bytes.starts_with(BEGINNING) || bytes.iter().all(|byte| *byte == 0)) {
-            // The end of an older and longer record may stand behind it.
+            // The end of an older and longer record may stand after it.
             let record = serde_json::Deserializer::from_slice(bytes).into_iter().next();
             return Self::Ours(record.and_then(Result::ok));
         }

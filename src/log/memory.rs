@@ -95,7 +95,7 @@ struct Faults {
     torn_after: Option<usize>,
 }
 
-/// The bytes behind the last fsync when an fsync fails.
+/// The bytes after the last fsync when an fsync fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unconfirmed {
     /// They are there.

@@ -154,7 +154,7 @@ fn split<'a>(bytes: &'a [u8], form: Form, what: &str, first: Option<Object<'a>>)
             pieces.push(broken(bytes, range, what));
         }
     };
-    // An entry behind something else names its parent.
+    // An entry after something else names its parent.
     let parents = memchr::memmem::Finder::new(b"\"parentId\"");
     let mut named = 0;
     let mut read = first.map(|object| (0, object));
@@ -190,7 +190,7 @@ fn split<'a>(bytes: &'a [u8], form: Form, what: &str, first: Option<Object<'a>>)
                     add_broken(known.from..start, &mut pieces);
                     known = Before::new(bytes, start, form);
                 }
-                // Where a piece was cut off and the next entry follows, reading ends right behind the first bytes of that.
+                // Where a piece was cut off and the next entry follows, reading ends right after the first bytes of that.
                 let next = memchr::memrchr(b'{', &bytes[start + 1..error_at.max(start + 1)]).map(|at| start + 1 + at);
                 if read.as_ref().map(|(at, _)| *at) != next {
                     read = next
@@ -248,7 +248,7 @@ impl<'a> Before<'a> {
         match self.form {
             Form::Old => self.ends_before(start, None),
             Form::Today => {
-                // An entry behind a broken piece has a time, as every program writes it; a part that looks like one may have none.
+                // An entry after a broken piece has a time, as every program writes it; a part that looks like one may have none.
                 let is_own = head.timestamp.is_some() || self.is_blank_to(start);
                 is_own
                     && head.id().is_some()
@@ -283,7 +283,7 @@ impl<'a> Before<'a> {
         let last = before.iter().rev().find(|byte| !byte.is_ascii_whitespace());
         match (last, self.fields.key) {
             _ if self.fields.in_text => true,
-            // In an object a name stands behind a comma.
+            // In an object a name stands after a comma.
             (Some(b','), _) if self.fields.in_object() => true,
             (Some(b':'), Some(b"type" | b"id" | b"parentId" | b"timestamp")) => true,
             (Some(b':' | b',' | b'['), _) => {
@@ -426,7 +426,7 @@ impl Fields<'_> {
     }
 }
 
-/// Where a JSON text ends that begins with the quote at `from`, behind its closing quote.
+/// Where a JSON text ends that begins with the quote at `from`, after its closing quote.
 fn string_end(bytes: &[u8], from: usize) -> Option<usize> {
     let mut at = from + 1;
     loop {

@@ -59,7 +59,7 @@ impl Tail {
 }
 
 impl Source {
-    /// A file whose entries begin behind this header.
+    /// A file whose entries begin after this header.
     ///
     /// # Errors
     /// When it cannot be opened.
@@ -68,7 +68,7 @@ impl Source {
         Ok(Self::of(path, file.into(), header))
     }
 
-    /// An open file whose entries begin behind this header.
+    /// An open file whose entries begin after this header.
     #[must_use]
     pub fn of(path: PathBuf, bytes: Bytes, header: &Found) -> Self {
         Self { path, bytes, floor: header.end, header_lines: header.lines }
@@ -155,7 +155,7 @@ impl Source {
         Ok(lines::at(&self.bytes, spot).map_err(self.failed())? == b"\n")
     }
 
-    /// Whether what stands behind `from` ends with a whole entry, though no newline follows it.
+    /// Whether what stands after `from` ends with a whole entry, though no newline follows it.
     ///
     /// # Errors
     /// When the file cannot be read.

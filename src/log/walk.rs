@@ -228,7 +228,7 @@ impl Source {
         self.path_behind(None, end)
     }
 
-    /// The same, as it would be with an entry behind the last line, where one is given.
+    /// The same, as it would be with an entry after the last line, where one is given.
     pub fn path_behind(&self, leaf: Option<Arc<Entry>>, end: u64) -> Result<Path, StoreError> {
         Ok(self.tail(leaf, end, &|| false)?.0)
     }
@@ -258,7 +258,7 @@ impl Source {
         Ok((path, walk.spent.sum()))
     }
 
-    /// The appended entries, with the new path where they do not continue the one behind `leaf`.
+    /// The appended entries, with the new path where they do not continue the one after `leaf`.
     pub fn grown(&self, entries: Vec<Placed>, leaf: Option<&EntryId>, end: u64) -> Result<Grown, StoreError> {
         let path = if continue_behind(&entries, leaf) { None } else { Some(self.path_from(end)?) };
         Ok(Grown { entries, path })

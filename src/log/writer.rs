@@ -38,7 +38,7 @@ pub trait Medium: fmt::Debug + Send {
     /// Those of the operating system. The last bytes may then be durable or not.
     fn sync(&mut self) -> Result<(), Error>;
 
-    /// Cuts off the bytes behind a length.
+    /// Cuts off the bytes after a length.
     ///
     /// # Errors
     /// Those of the operating system.
@@ -189,8 +189,8 @@ impl<M: Medium> Writer<M> {
         Ok(Self { path, medium, source, durable, ending, unfinished, broken: None, stats: Stats::default() })
     }
 
-    /// A line that adds nothing, behind `leaf`, where the lines to be appended begin a branch and the file does not end with
-    /// an entry. Right behind an entry a parent is found at any distance, and else nearby only.
+    /// A line that adds nothing, after `leaf`, where the lines to be appended begin a branch and the file does not end with
+    /// an entry. Right after an entry a parent is found at any distance, and else nearby only.
     fn marker_before(&mut self, lines: &[String], leaf: Option<&EntryId>) -> Result<Option<String>, StoreError> {
         let parent = lines.first().and_then(|line| Head::read(line).ok()?.parent());
         let (Some(parent), Some(leaf)) = (parent, leaf) else { return Ok(None) };
@@ -201,7 +201,7 @@ impl<M: Medium> Writer<M> {
         Ok(Some(entry::line("custom", &self.medium.stamp(), Some(leaf), &[("customType", &custom_type)])))
     }
 
-    /// Where our bytes are. Nearly always right behind what we knew; but another program may have been faster by less
+    /// Where our bytes are. Nearly always right after what we knew; but another program may have been faster by less
     /// than can be seen before writing.
     fn find_own(&mut self, ours: &[u8]) -> Result<Appended, StoreError> {
         let length = self.length()?;
@@ -230,7 +230,7 @@ impl<M: Medium> Writer<M> {
         }
     }
 
-    /// Our bytes stand so far behind what we knew; in between are other programs' lines.
+    /// Our bytes stand so far after what we knew; in between are other programs' lines.
     fn landed(&mut self, behind: usize, length: usize) -> Result<Appended, StoreError> {
         let at = self.durable + behind as u64;
         let (others, _) = self.source.entries_between(self.durable, at)?;
@@ -238,7 +238,7 @@ impl<M: Medium> Writer<M> {
         Ok(Appended::Written { at, others })
     }
 
-    /// Everything behind what we know: a write of ours, and at most a line of another program.
+    /// Everything after what we know: a write of ours, and at most a line of another program.
     fn behind(&self, length: u64) -> Result<Vec<u8>, StoreError> {
         let length = u32::try_from(length - self.durable).ok();
         let Some(length) = length.filter(|length| u64::from(*length) <= 2 * lines::LONGEST) else {
@@ -283,7 +283,7 @@ impl<M: Medium> Writer<M> {
         Err(StoreError::Changed { path: self.path.clone(), what: what.to_owned() })
     }
 
-    /// Reads whole lines behind what is durable. A line without its newline may still be on its way.
+    /// Reads whole lines after what is durable. A line without its newline may still be on its way.
     fn read_on(&mut self) -> Result<Vec<Placed>, StoreError> {
         let length = self.length()?;
         if length < self.durable {
@@ -324,7 +324,7 @@ impl<M: Medium> Writer<M> {
                 return Ok(entries);
             }
         }
-        // Some programs write the newline before a line and not behind it.
+        // Some programs write the newline before a line and not after it.
         let length = self.length()?;
         if length > self.durable && self.source.ends_with_entry(self.durable, length)? {
             let failed = StoreError::io(&self.path, "could not be written; nothing was changed");

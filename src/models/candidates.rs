@@ -50,7 +50,7 @@ pub struct Situation<'a> {
     pub settings: &'a Settings,
     /// The session's model.
     pub session: Option<&'a ModelRef>,
-    /// The model before the session's, behind a change of the model.
+    /// The model before the session's, after a change of the model.
     pub former: Option<&'a ModelRef>,
     /// Whether the client runs models.
     pub client_runs_models: bool,

@@ -27,7 +27,7 @@ pub struct Name(String);
 /// The part of a name that a pattern describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scope {
-    /// The part behind the last slash.
+    /// The part after the last slash.
     Last,
     /// The whole name: the pattern has a slash.
     Whole,
@@ -67,7 +67,7 @@ impl Pattern {
     }
 }
 
-/// Compares `name` from `at` on. `None`: another place for the `*` before may fit. The first version behind a `*` decides,
+/// Compares `name` from `at` on. `None`: another place for the `*` before may fit. The first version after a `*` decides,
 /// so that a date further on is never taken for one.
 fn fits(pieces: &[Piece], name: &[u8], at: usize) -> Option<bool> {
     let Some((piece, rest)) = pieces.split_first() else {

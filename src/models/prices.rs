@@ -121,7 +121,7 @@ pub fn cost(settings: &Settings, model: &ModelRef, usage: &Usage) -> Option<Cost
     Some(Cost { input, output, cache_read, cache_write, total })
 }
 
-/// Dollars with nine digits behind the point: a token of the cheapest model costs more than one of the last.
+/// Dollars with nine digits after the point: a token of the cheapest model costs more than one of the last.
 fn rounded(dollars: f64) -> f64 {
     (dollars * 1e9).round() / 1e9
 }

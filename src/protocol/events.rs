@@ -199,7 +199,7 @@ events! {
         /// Time since the last activity, in seconds.
         idle_seconds: u64,
     }
-    /// Idle maintenance has ended. Each `idle_start` has exactly one, behind the `compaction_end`, which names the error of
+    /// Idle maintenance has ended. Each `idle_start` has exactly one, after the `compaction_end`, which names the error of
     /// one that failed. Activity cancels it.
     Durable IdleEnd = "idle_end" {
         /// Outcome.
@@ -208,7 +208,7 @@ events! {
         #[serde(skip_serializing_if = "Option::is_none")]
         skipped_reason: Option<String>,
     }
-    /// The summary of a branch has started. The session moves to another branch behind it.
+    /// The summary of a branch has started. The session moves to another branch after it.
     Durable BranchSummaryStart = "branch_summary_start" {
         /// Leaf of the branch that is left.
         old_leaf_id: Option<EntryId>,
@@ -267,7 +267,7 @@ events! {
         #[serde(skip_serializing_if = "Option::is_none")]
         error_message: Option<String>,
     }
-    /// Another session goes on in the place of this one, which stays as it is. It is the last event of a handoff, also behind
+    /// Another session goes on in the place of this one, which stays as it is. It is the last event of a handoff, also after
     /// `settled`.
     Durable SessionReplaced = "session_replaced" {
         /// The session that goes on.

@@ -61,7 +61,7 @@ macro_rules! client_requests {
 }
 
 client_requests! {
-    /// Asks whether a compaction goes on, is cancelled, or takes the summary of the answer. Sent behind the start event, only
+    /// Asks whether a compaction goes on, is cancelled, or takes the summary of the answer. Sent after the start event, only
     /// to a client that registered this hook.
     HookBeforeCompact = "hook/session_before_compact": BeforeCompactParams => BeforeCompactAnswer;
 

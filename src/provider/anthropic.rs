@@ -144,7 +144,7 @@ const MOST_BY_ITSELF: u64 = 64_000;
 /// The least budget there is, and the least that is left for the answer.
 const LEAST: u64 = 1_024;
 
-/// A user message behind a conversation that ends with an answer, for a model that does not continue answers.
+/// A user message after a conversation that ends with an answer, for a model that does not continue answers.
 const GO_ON: &str = "(Go on.)";
 
 /// The fields of a request that set the thinking.

@@ -74,7 +74,7 @@ impl Body {
         let too_large = |_| Trouble::new(TroubleKind::Garbled, "an event of its stream has no end");
         let mut worth = Worth::KeepAlive;
         for event in self.events.push(bytes).map_err(too_large)? {
-            // Nothing is read behind the last event, whether it came with the same bytes or not.
+            // Nothing is read after the last event, whether it came with the same bytes or not.
             if self.over() {
                 break;
             }

@@ -19,7 +19,7 @@ pub(super) trait WireFormat: Sync {
     }
 
     /// Names of events that end a stream, beside the data `[DONE]`, which gateways send in each format. Some servers keep
-    /// the connection open behind them.
+    /// the connection open after them.
     fn last_events(&self) -> &'static [&'static str] {
         &[]
     }

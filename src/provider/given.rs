@@ -262,7 +262,7 @@ impl Calls {
         let mut calls = Self { open: Vec::new(), by_id: HashMap::new(), by_name: HashMap::new() };
         for (place, OpenCall { id, name }) in open.iter().enumerate() {
             calls.by_id.entry(id.clone()).or_default().push(place);
-            // In the session stands the id of OpenAI's item behind that of the call.
+            // In the session stands the id of OpenAI's item after that of the call.
             if let Some((id, _)) = id.split_once('|') {
                 calls.by_id.entry(id.to_owned()).or_default().push(place);
             }

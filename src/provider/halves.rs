@@ -108,7 +108,7 @@ fn unit(text: &str, at: usize) -> Option<u16> {
     u16::from_str_radix(text.get(at..at + 6)?.strip_prefix("\\u")?, 16).ok()
 }
 
-/// The end of a text that begins behind its quote.
+/// The end of a text that begins after its quote.
 fn end_of_text(text: &str) -> usize {
     let mut at = 0;
     while let Some(found) = memchr::memchr2(b'"', b'\\', &text.as_bytes()[at..]) {

@@ -183,7 +183,7 @@ pub fn is_address(url: &str) -> Result<(), String> {
 fn address(base_url: &str, path: &str) -> Result<String, Trouble> {
     let no_address =
         |what| Trouble::new(TroubleKind::NotFound, format!("the baseUrl is no address of a server ({what})"));
-    // Before the path is behind it: `http://` and a path would name a host.
+    // Before the path is after it: `http://` and a path would name a host.
     is_address(base_url).map_err(no_address)?;
     if path.is_empty() {
         return Ok(base_url.trim().to_owned());

@@ -106,7 +106,7 @@ fn appended(history: Vec<Value>, turns: &[Turn]) -> Vec<Value> {
     let mut used: HashSet<String> = history.iter().filter_map(|item| item["id"].as_str().map(str::to_owned)).collect();
     let mut items = history;
     let ids = Ids::UpTo(LONGEST_ID);
-    // Behind a history an answer may come first.
+    // After a history an answer may come first.
     for step in if items.is_empty() { steps::steps(turns, ids) } else { steps::continued(turns, ids) } {
         match step {
             Step::User(said) => items.push(json!({ "type": "message", "role": "user", "content": content(&said) })),

@@ -81,7 +81,7 @@ pub fn is_far_off(stated: u64, estimate: u64) -> bool {
     stated > estimate.saturating_mul(3) || estimate > stated.saturating_mul(3)
 }
 
-/// The status a library wrote into its message: first, or behind a word for it.
+/// The status a library wrote into its message: first, or after a word for it.
 static STATUS: LazyLock<Regex> = LazyLock::new(|| {
     let pattern =
         r"(?i)(?:^\W{0,3}|\b(?:error|status|code|statuscode|status_code|http|api|failed)\W{1,4})([45][0-9]{2})\b";

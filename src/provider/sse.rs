@@ -17,7 +17,7 @@ pub struct Parser {
     line: Vec<u8>,
     name: Option<String>,
     data: Option<String>,
-    /// The last line ended with CR: an LF right behind it belongs to it.
+    /// The last line ended with CR: an LF right after it belongs to it.
     after_cr: bool,
 }
 

@@ -1,5 +1,5 @@
 //! A conversation in the one order that every provider takes: a user begins, users and models take turns, and right
-//! behind an answer stand the results of its calls, each of them once and under a name that the provider allows.
+//! after an answer stand the results of its calls, each of them once and under a name that the provider allows.
 
 use super::{Part, ToolOutcome, Turn};
 use crate::conversation::calls::{INTERRUPTED, Waiting};
@@ -53,7 +53,7 @@ pub(super) struct Call<'a> {
     /// A JSON object.
     pub arguments: &'a str,
     pub signature: Option<&'a str>,
-    /// The part of its id behind the bar: OpenAI's id of the item.
+    /// The part of its id after the bar: OpenAI's id of the item.
     pub item: Option<&'a str>,
     /// Its name in the conversation, until its result was found.
     open: Option<&'a str>,
@@ -110,7 +110,7 @@ pub(super) fn steps(turns: &[Turn], ids: Ids) -> Vec<Step<'_>> {
     steps
 }
 
-/// The steps of `turns` behind earlier ones: an answer may come first, and there may be none.
+/// The steps of `turns` after earlier ones: an answer may come first, and there may be none.
 pub(super) fn continued<'a>(turns: &'a [Turn], ids: Ids) -> Vec<Step<'a>> {
     let mut steps: Vec<Step<'a>> = Vec::new();
     let mut names = Names::of(ids);
@@ -286,7 +286,7 @@ impl Names {
     /// A name for a call that is allowed and not used yet, as much like `id` as can be, and the same for the same
     /// conversation. Some models number their calls from zero in each answer, so ids repeat.
     fn of_call(&mut self, id: &str) -> String {
-        // Behind a bar stands the id of OpenAI's item, which is nobody else's business.
+        // After a bar stands the id of OpenAI's item, which is nobody else's business.
         let id = id.split('|').next().unwrap_or_default();
         let first = self.ids.candidate(id, 1);
         // The names before it are used.

@@ -53,7 +53,7 @@ fn needs_the_next(line: &str) -> bool {
 /// State at the end of the lines seen so far.
 #[derive(Debug, Default)]
 pub(super) struct Open {
-    /// A private key, and how much stands behind its first line.
+    /// A private key, and how much stands after its first line.
     key: Option<usize>,
     putty: bool,
     manifest: Option<Manifest>,
@@ -63,11 +63,11 @@ pub(super) struct Open {
     run: usize,
 }
 
-/// A marker alone is not waited for any longer than this, where nothing like a key stands behind it.
+/// A marker alone is not waited for any longer than this, where nothing like a key stands after it.
 const LONGEST_KEY: usize = 16 * 1024;
 
 impl Open {
-    /// Takes one more line; whether nothing is open behind it.
+    /// Takes one more line; whether nothing is open after it.
     pub(super) fn take(&mut self, line: &str) -> bool {
         self.line = needs_the_next(line);
         let mut rest = line;
@@ -295,7 +295,7 @@ fn before_the_margin(bytes: &[u8]) -> Option<usize> {
 
 static LONG_LINE: LazyLock<Regex> = LazyLock::new(|| pattern("[A-Za-z0-9+/]{40}"));
 
-/// Whether what stands behind the marker is a key, and not the program or the sentence that names the marker.
+/// Whether what stands after the marker is a key, and not the program or the sentence that names the marker.
 fn begins_a_key(text: &str) -> bool {
     // Ends of lines, as they are or escaped; quotes and what joins them; numbers of lines; quotation marks of a mail.
     static BODY: LazyLock<Regex> = LazyLock::new(|| {
@@ -391,7 +391,7 @@ fn is_file_in_a_string(line: &str) -> bool {
     line.contains("\\n") && line.contains("apiVersion")
 }
 
-/// The values of the resource that is open. Its kind often stands behind them.
+/// The values of the resource that is open. Its kind often stands after them.
 #[derive(Default)]
 struct Values {
     manifest: Option<Manifest>,

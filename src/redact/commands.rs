@@ -22,7 +22,7 @@ enum Form {
     Name,
     /// The first argument is the secret.
     First,
-    /// The argument behind the first.
+    /// The argument after the first.
     Second,
 }
 
@@ -110,7 +110,7 @@ static PROGRAMS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     names.chunks(AT_A_TIME).map(|names| Regex::new(&names.join("|")).expect("the names are fixed and tested")).collect()
 });
 
-/// The names of programs, with the blank behind each.
+/// The names of programs, with the blank after each.
 pub(super) fn hints() -> Vec<String> {
     let names: BTreeSet<String> =
         FLAGS.iter().flat_map(|(programs, ..)| *programs).map(|name| format!("{name} ")).collect();

@@ -106,7 +106,7 @@ fn is_quote(byte: u8) -> bool {
     matches!(byte, b'"' | b'\'' | b'`')
 }
 
-/// How seams begin: one of these bytes, and one of those behind it. A table is several times faster than comparisons.
+/// How seams begin: one of these bytes, and one of those after it. A table is several times faster than comparisons.
 const SEAMS: [(&[u8], &[u8]); 7] = [
     (b"\"'`", b" \t+.&\r\n\\\"'`"),
     (b"\\", b"\\\n\rux03e\"'`"),
@@ -139,7 +139,7 @@ static KINDS: ([u8; 256], [u8; 256]) = {
 };
 
 impl Seam {
-    /// The first one from `from` on. Each byte is looked at once, or twice behind a quote.
+    /// The first one from `from` on. Each byte is looked at once, or twice after a quote.
     fn next(text: &str, from: usize) -> Option<Self> {
         let bytes = text.as_bytes();
         let begins = |two: &[u8]| KINDS.0[usize::from(two[0])] & KINDS.1[usize::from(two[1])] != 0;
@@ -209,7 +209,7 @@ fn invisible(text: &str) -> Option<usize> {
     }
 }
 
-/// The length of the code of a colour, behind its first character.
+/// The length of the code of a colour, after its first character.
 fn colour(bytes: &[u8]) -> Option<usize> {
     let bytes = bytes.strip_prefix(b"[")?;
     let numbers = bytes.iter().take_while(|byte| byte.is_ascii_digit() || **byte == b';').count();

@@ -33,7 +33,7 @@ use Looks::{Any, Random};
 enum Tries {
     /// At each beginning. It ends soon, or it matches.
     Each,
-    /// At the first beginning in a run of letters, digits, `_` and `-`: what a match needs behind the run is there for all of
+    /// At the first beginning in a run of letters, digits, `_` and `-`: what a match needs after the run is there for all of
     /// them, or for none.
     OncePerRun,
 }
@@ -161,7 +161,7 @@ fn may_begin(bytes: &[u8], done: usize, start: usize) -> bool {
     }
 }
 
-/// Where a key may begin: at a word, or right behind what looks like a part of one – an escaped character, a colour of
+/// Where a key may begin: at a word, or right after what looks like a part of one – an escaped character, a colour of
 /// a terminal, an encoded character of an address.
 pub(super) const BEGINNING: &str = concat!(
     r"(?:(?-u:\b)|\\[abfnrtv]|(?:\x1b|\\u001[bB]|\\x1[bB]|\\033|\\e)\[[0-9;]*[A-Za-z]",

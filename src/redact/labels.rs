@@ -104,7 +104,7 @@ fn ends_of(label: &str) -> Vec<String> {
         let written = [label.to_owned(), label.to_uppercase()];
         return written.iter().flat_map(|label| [":", " :", "="].map(|gives| format!("{label}{gives}"))).collect();
     }
-    // `API` and the first letter behind it are of either size, whatever the others are.
+    // `API` and the first letter after it are of either size, whatever the others are.
     let rest = label.strip_prefix("api").map_or(label, |rest| rest.trim_start_matches([' ', '-']));
     let first = rest.chars().next().filter(|char| char.is_lowercase()).map_or(0, char::len_utf8);
     let end = &rest[first..];

@@ -29,7 +29,7 @@ struct Section {
 enum Kind {
     /// Under `name:`, each with a dash, or one alone.
     Listed,
-    /// The next line: behind a backslash, `|` or three quotes.
+    /// The next line: after a backslash, `|` or three quotes.
     Next,
     /// Between brackets.
     Array,
@@ -46,7 +46,7 @@ fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("the patterns are fixed and tested")
 }
 
-/// The rest of a name, and behind it what makes it the head of something.
+/// The rest of a name, and after it what makes it the head of something.
 static HEAD: LazyLock<Regex> = LazyLock::new(|| {
     pattern(concat!(
         r"^[A-Za-z0-9_.-]*\\*[\x22'`*]{0,2}[ \t]*",
@@ -66,7 +66,7 @@ static SENSITIVE: LazyLock<Regex> =
     LazyLock::new(|| pattern(r#"\\*["']sensitive_values\\*["'][ \t]*:[ \t]*\{[ \t\r]*$"#));
 static ANY_VALUE: LazyLock<Regex> =
     LazyLock::new(|| pattern(r#"^[ \t]*\\*["'][^"'\\\n]+\\*["'][ \t]*:[ \t]*\\*["'](?P<secret>[^"'\\\n]+)\\*["']"#));
-/// Behind `name:[` without quotes there may be a class of characters.
+/// After `name:[` without quotes there may be a class of characters.
 static INLINE: LazyLock<Regex> = LazyLock::new(|| {
     pattern(concat!(
         r"(?P<name>[A-Za-z0-9_.-]+)\\*[\x22']?[ \t]*[:=]",
@@ -210,7 +210,7 @@ impl Section {
         is_name_of_secrets(name).then(|| Self { name: name.to_owned(), kind, lines: 0 })
     }
 
-    /// Takes a line of it; whether it goes on behind the line.
+    /// Takes a line of it; whether it goes on after the line.
     fn take(&mut self, line: &str, start: usize, found: &mut Vec<Range<usize>>) -> bool {
         self.lines += 1;
         let text = line.trim();

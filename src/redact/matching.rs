@@ -288,7 +288,7 @@ mod tests {
     use super::*;
     use crate::redact::{canaries::canaries, corpus::texts};
 
-    /// What a rule looks for before its pattern is in each match. A hint may leave out a way to write it, so texts of the
+    /// Each match has the texts that a rule looks for before its pattern. A hint may leave out a way to write it, so texts of the
     /// corpora decide.
     #[test]
     fn each_match_has_a_hint_and_what_its_rule_needs() {

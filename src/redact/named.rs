@@ -48,7 +48,7 @@ pub(super) fn find(text: &str, words: &[usize]) -> impl Iterator<Item = Range<us
     })
 }
 
-/// The value of the name that `word` is a part of, if it is a secret; `after` goes behind what has been looked at.
+/// The value of the name that `word` is a part of, if it is a secret; `after` goes after what has been looked at.
 fn next(text: &str, word: usize, after: &mut usize) -> Option<Range<usize>> {
     // The name goes on to both sides; one name is looked at once.
     let bytes = text.as_bytes();
@@ -179,7 +179,7 @@ pub(super) fn names_an_algorithm(text: &str) -> bool {
     KNOWN.iter().any(|known| lower.starts_with(known))
 }
 
-/// Whether a value that stands behind a name, by itself, is a secret.
+/// Whether a value that stands after a name, by itself, is a secret.
 pub(super) fn is_plausible(name: &str, value: &str) -> bool {
     class_of(name.trim_start_matches('-')).is_some_and(|class| is_secret(class, value, true))
 }
@@ -203,7 +203,7 @@ pub(super) fn is_reference(value: &str) -> bool {
         || ["${", "{{", "...", "…"].iter().any(|it| value.contains(it))
 }
 
-/// Whether a text is random rather than written: digits between letters, not only behind them.
+/// Whether a text is random rather than written: digits between letters, not only after them.
 pub(super) fn is_random(text: &str) -> bool {
     let upper = text.bytes().any(|byte| byte.is_ascii_uppercase());
     let lower = text.bytes().any(|byte| byte.is_ascii_lowercase());
@@ -225,7 +225,7 @@ enum Class {
     Key,
 }
 
-/// The rest of a name, and behind it what may give it a value.
+/// The rest of a name, and after it what may give it a value.
 static GIVEN: LazyLock<Regex> = LazyLock::new(|| {
     let pattern = concat!(
         r"^[A-Za-z0-9_.-]*",
@@ -324,7 +324,7 @@ enum Looks {
     Quoted,
     /// Quoted, in a call or a list that the name is only mentioned in.
     Argument,
-    /// Behind a variable of an environment.
+    /// After a variable of an environment.
     Setting,
     Bare,
 }
@@ -336,7 +336,7 @@ struct Found {
     more: Option<Until>,
 }
 
-/// Value behind a name, if there is one.
+/// Value after a name, if there is one.
 fn value_behind(text: &str, name: Range<usize>, setting: bool) -> Option<Found> {
     let Range { start, end } = name;
     let bytes = text.as_bytes();
@@ -364,7 +364,7 @@ fn value_behind(text: &str, name: Range<usize>, setting: bool) -> Option<Found> 
         b':' if at(here + 1) == b':' => return None,
         b':' if at(here + 1) == b'=' => here += 2,
         b'=' if at(here + 1) == b'>' => {
-            // Behind the name of a variant stands what it means.
+            // After the name of a variant stands what it means.
             if !quoted && !bytes[start].is_ascii_lowercase() {
                 return None;
             }
@@ -438,7 +438,7 @@ fn value_behind(text: &str, name: Range<usize>, setting: bool) -> Option<Found> 
     (end > here).then_some(Found { range: here..end, looks, more })
 }
 
-/// Behind `name: Type =`, if a string is given to a name with a type.
+/// After `name: Type =`, if a string is given to a name with a type.
 fn behind_the_type(text: &str, from: usize) -> Option<usize> {
     const LONGEST: usize = 48;
     let rest = text.as_bytes()[from..].iter().take(LONGEST);
@@ -462,7 +462,7 @@ fn in_three_quotes(text: &str, at: usize, length: usize) -> Option<Range<usize>>
     Some(start..memmem::find(line, three.as_bytes()).map_or(start, |end| start + end))
 }
 
-/// Behind the anchor and the tag of a value in YAML: `&name`, `!!str`.
+/// After the anchor and the tag of a value in YAML: `&name`, `!!str`.
 fn behind_a_tag(text: &str, from: usize) -> usize {
     static TAGS: LazyLock<Regex> = LazyLock::new(|| {
         let pattern = r"^(?:&[A-Za-z0-9_-]+[ \t]+)?(?:!!(?:str|binary)[ \t]+)?";
@@ -478,7 +478,7 @@ fn behind_a_tag(text: &str, from: usize) -> usize {
     if ["&mut", "&dyn", "&str"].iter().any(|it| tags.starts_with(it)) { from } else { from + tags.len() }
 }
 
-/// Where the string ends whose quote stands behind so many backslashes.
+/// Where the string ends whose quote stands after so many backslashes.
 fn closing_quote(bytes: &[u8], start: usize, quote: u8, escapes: usize) -> Option<usize> {
     let mut backslashes = 0;
     for (at, byte) in bytes.iter().enumerate().skip(start) {
@@ -544,7 +544,7 @@ fn is_expression(value: &str) -> bool {
     call || value.starts_with(['(', '{', '[', '|', '>', '*', '='])
 }
 
-/// Whether what stands behind `name =` is a piece of a program: another name, a call, a type.
+/// Whether what stands after `name =` is a piece of a program: another name, a call, a type.
 fn is_code(class: Class, value: &str) -> bool {
     let identifier = |word: &str| {
         word.starts_with(|char: char| char.is_ascii_alphabetic() || char == '_')
@@ -584,7 +584,7 @@ fn is_secret(class: Class, value: &str, whole: bool) -> bool {
     let letters = value.chars().any(char::is_alphabetic);
     let mixed = value.chars().any(char::is_uppercase) && value.chars().any(char::is_lowercase);
     match class {
-        // camelCase behind `password:` is the name of a variable.
+        // camelCase after `password:` is the name of a variable.
         Class::Password => digits || (whole || !mixed) && chars >= 6,
         Class::Token if value.contains(' ') => false,
         Class::Token => digits && letters && chars >= 8 || chars >= 20 && (digits || mixed),

@@ -328,7 +328,7 @@ pub(super) const PLACES: &[Rule] = &[
         r#"(?i)(?:[ \t,;&?(]|\\+[nrt])(?:pass|pw)=\\*["']?(?P<secret>[^\s"'\\,;&()]{6,})"#,
         If(chosen_and_no_count),
     ),
-    // A line of its own: behind `pass` there may be a result of a test.
+    // A line of its own: after `pass` there may be a result of a test.
     rule(
         "secret",
         &["pass:", "pass=", "Pass:", "PASS=", "PASS:", "pw:", "pw=", "PW:", "PW="],

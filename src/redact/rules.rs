@@ -13,7 +13,7 @@ pub(super) struct Rule {
     /// Of a place, the group `secret`, `single` or `double` is what goes. A key goes as a whole.
     pub pattern: &'static str,
     pub value: Value,
-    /// What each line with a match has, too, where that costs less to see than the pattern.
+    /// A further condition of each line with a match, where it costs less than the pattern.
     pub needs: fn(&str) -> bool,
 }
 
@@ -22,7 +22,7 @@ pub(super) enum Value {
     Always,
     /// Only what looks like one.
     If(fn(&Captures<'_>) -> bool),
-    /// The same, behind a name that only a secret has.
+    /// The same, after a name that only a secret has.
     IfNamed(fn(&Captures<'_>) -> bool),
     /// The values of its `name=value` pairs.
     Pairs,
@@ -111,7 +111,7 @@ pub(super) fn no_sentence(found: &Captures<'_>) -> bool {
     !secret(found).split_ascii_whitespace().any(|word| OF_SENTENCES.contains(&word))
 }
 
-/// Behind a host there is a port, behind a user a password.
+/// After a host there is a port, after a user a password.
 pub(super) fn password_of_url(found: &Captures<'_>) -> bool {
     let secret = secret(found);
     let port = secret.split(['/', '?', '#']).next().unwrap_or_default();
@@ -150,7 +150,7 @@ pub(super) fn behind_its_name(found: &Captures<'_>) -> bool {
     is_plausible(&found["name"], secret(found))
 }
 
-/// Behind a blank there may be a sentence about the flag: its words have small letters and nothing else.
+/// After a blank there may be a sentence about the flag: its words have small letters and nothing else.
 pub(super) fn behind_its_flag(found: &Captures<'_>) -> bool {
     let word = secret(found).trim_end_matches(['.', ',', ';', ':', ')']);
     let prose = found["between"].trim().is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase());

@@ -3,7 +3,7 @@
 use super::{blocks::Open, redact};
 
 /// Redacts a text that comes in pieces. It gives out what cannot be part of a secret any more: whole lines, and nothing
-/// behind the beginning of a private key until its end. What it gives out is, put together, the redacted whole.
+/// after the beginning of a private key until its end. What it gives out is, put together, the redacted whole.
 #[derive(Debug)]
 pub struct Stream {
     enabled: bool,

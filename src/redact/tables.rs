@@ -65,7 +65,7 @@ impl Table {
             let words = bare(cell).contains(' ') || line.ends_with([',', ';']);
             let cell = bare(cell);
             let of = |char: char| char.is_alphanumeric() || matches!(char, '_' | ' ' | '-' | '.' | '/' | '\'');
-            // A list in prose has a blank behind each comma, and more than one word somewhere.
+            // A list in prose has a blank after each comma, and more than one word somewhere.
             cell.len() <= LONGEST_NAME
                 && cell.chars().all(of)
                 && !(padded && words && matches!(between, Text("," | ";")))

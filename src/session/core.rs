@@ -145,7 +145,7 @@ enum LogState {
     Writing(LogFacts, Box<dyn Write>),
     /// It is out with a read.
     Reading(LogFacts),
-    /// It is out with a read for this command, which is handled again behind it.
+    /// It is out with a read for this command, which is handled again after it.
     Fetching(LogFacts, Command, Ticket),
 }
 
@@ -486,7 +486,7 @@ impl Core {
     }
 
     /// Whether a command needs the index first. A write needs it to know its path. A later write and a close stay
-    /// behind.
+    /// after.
     fn waits_for_index(&self, command: &Command) -> bool {
         if self.index.commands.has(Command::writes) {
             return command.writes() || command.closes();

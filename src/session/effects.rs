@@ -160,7 +160,7 @@ impl Effects {
         std::mem::take(&mut self.list().effects)
     }
 
-    /// Moves all effects behind those in `into`.
+    /// Moves all effects after those in `into`.
     pub fn drain_into(&self, into: &mut Vec<Effect>) {
         into.append(&mut self.list().effects);
     }

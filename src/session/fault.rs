@@ -45,9 +45,9 @@ pub enum Fault {
     LostInsideOfCrash,
     /// The lock lists an operation that has ended.
     RecordStays,
-    /// The status is published behind the start event.
+    /// The status is published after the start event.
     StatusAfterStart,
-    /// The status is published behind the end event.
+    /// The status is published after the end event.
     StatusAfterEnd,
     /// `status_changed` names an operation that its start introduces.
     NamedTooEarly,
@@ -109,7 +109,7 @@ pub enum Fault {
     OffForgotten,
     /// A larger model is chosen for any client.
     SwitchAssumed,
-    /// A context is answered right behind a failed recovery.
+    /// A context is answered right after a failed recovery.
     FailureForgotten,
     /// A recovery that changes nothing recovers also where the context is over the window.
     RoomAssumed,
@@ -119,7 +119,7 @@ pub enum Fault {
     RestForgotten,
     /// The end of a recovery does not say that the turn is to be repeated.
     RetryNotSaid,
-    /// A compaction after the turn starts behind any message.
+    /// A compaction after the turn starts after any message.
     TurnAssumed,
     /// A compaction after the turn never starts.
     LaterForgotten,

@@ -64,7 +64,7 @@ pub struct Forked {
     source: Library,
     here: path::Path,
     path: Vec<Place>,
-    /// Entries behind the path: the title and the labels that lines beside the path give.
+    /// Entries after the path: the title and the labels that lines beside the path give.
     names: Vec<Arc<Entry>>,
     /// The text of the message before which the fork ends.
     pub editor_text: Option<String>,
@@ -151,7 +151,7 @@ impl Forking {
         Ok(Forked { source, here: self.here.clone(), path, names, editor_text })
     }
 
-    /// The entries behind the leaf that give the session and its entries the names that they have.
+    /// The entries after the leaf that give the session and its entries the names that they have.
     fn names(&mut self, leaf: Option<Arc<Entry>>, beside: NamedBeside) -> Result<Vec<Arc<Entry>>, Failure> {
         let NamedBeside { title, labels } = beside;
         let title = title.map(|title| ("session_info", vec![("name", title.into())]));

@@ -28,7 +28,7 @@ pub struct Hooks {
     pub events: BTreeSet<HookEvent>,
     /// Time for an answer.
     pub timeout: Duration,
-    /// Behind a hook that failed.
+    /// After a hook that failed.
     pub on_failure: OnFailure,
 }
 

@@ -120,7 +120,7 @@ pub enum Authors {
     First(ModelRef, Others),
 }
 
-/// The authors behind the one that is named.
+/// The authors after the one that is named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Others {
     /// As in `Authors::Anyone`.

@@ -30,7 +30,7 @@ pub enum OperationKind {
     Compaction(Reason),
     /// A recovery.
     Recovery(Recovery),
-    /// The compaction of a recovery. The turn is repeated behind it.
+    /// The compaction of a recovery. The turn is repeated after it.
     Recovering(RecoveryReason),
     /// Maintenance of an idle session, around its compaction.
     Idle {
@@ -123,7 +123,7 @@ impl OperationKind {
         !matches!(self, Self::Compaction(Reason::Manual) | Self::Transfer(_))
     }
 
-    /// Whether the turn is repeated behind it, if it completes.
+    /// Whether the turn is repeated after it, if it completes.
     #[must_use]
     pub fn repeats_the_turn(&self) -> bool {
         matches!(self, Self::Recovery(_) | Self::Recovering(_))

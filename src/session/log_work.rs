@@ -31,7 +31,7 @@ pub enum LogWork {
     Undo(Box<UndoWork>),
     /// Reads the path again.
     Wake(Sealed, Option<Library>),
-    /// Reads the entries that other programs appended behind this leaf.
+    /// Reads the entries that other programs appended after this leaf.
     CatchUp(Option<EntryId>, Option<Library>),
     /// Reads entries that a request is about.
     Fetch(Fetch),
@@ -43,7 +43,7 @@ pub enum LogWork {
 pub enum Fetch {
     /// The entry with this id, which stands at this place.
     Entry(EntryId, Wanted),
-    /// The lines for other programs that belong to an entry. They stand right behind it, before any other entry of these.
+    /// The lines for other programs that belong to an entry. They stand right after it, before any other entry of these.
     Mirrors(EntryId, Wanted),
     /// The way from the leaf to another entry.
     Route(RouteOrder),
@@ -59,7 +59,7 @@ pub struct HomesOrder {
     pub seen_from: Option<EntryId>,
     /// The leaf.
     pub leaf: Option<EntryId>,
-    /// The entry that the request names as a parent, and the entries behind it.
+    /// The entry that the request names as a parent, and the entries after it.
     pub mirrors: Option<(EntryId, Wanted)>,
     /// The entries of the session.
     pub library: Library,
@@ -112,7 +112,7 @@ pub struct AppendWork {
     pub entries: Vec<Arc<Entry>>,
     /// The leaf before them.
     pub leaf: Option<EntryId>,
-    /// Whether they simply continue the path. If not, the path is read again behind them.
+    /// Whether they simply continue the path. If not, the path is read again after them.
     pub continues: bool,
     /// The file, where there is one.
     pub source: Option<Sealed>,
@@ -151,7 +151,7 @@ pub enum LogDone {
         appended: Result<Appended, StoreError>,
         /// The new path.
         path: Option<Result<Path, StoreError>>,
-        /// The entries of an undo, which were made behind the path that it restores.
+        /// The entries of an undo, which were made after the path that it restores.
         undone: Option<Vec<Arc<Entry>>>,
         /// The entry that was added for the new path.
         added: Option<Arc<Entry>>,
@@ -235,7 +235,7 @@ impl Fetch {
     }
 }
 
-/// The last of the lines for other programs that stand right behind an entry; the entry where there is none.
+/// The last of the lines for other programs that stand right after an entry; the entry where there is none.
 fn last_mirror(of: &EntryId, behind: Wanted, blocking: &Blocking) -> Result<EntryId, StoreError> {
     let mut last = of.clone();
     for entry in behind.read(blocking) {
@@ -321,7 +321,7 @@ pub fn placed(entries: &[Arc<Entry>], at: u64) -> impl Iterator<Item = Placed> {
     entries.iter().map(move |entry| {
         let spot = Spot { offset, length: entry.line().len() as u32 };
         offset = spot.end() + 1;
-        // A log writes right behind an entry, wherever a parent is not near.
+        // A log writes right after an entry, wherever a parent is not near.
         Placed { entry: entry.clone(), spot, gap: Gap::Unreadable }
     })
 }

@@ -292,7 +292,7 @@ impl<K: Kind, O: Outlet<K>> Operation<K, O> {
         self.operations.perform(steps);
     }
 
-    /// It goes on behind its wait. `introduced`: the client knows its id.
+    /// It goes on after its wait. `introduced`: the client knows its id.
     pub fn goes_on(&self, introduced: bool) {
         let steps = self.operations.lock().operations.goes_on(self.key, introduced);
         self.operations.perform(steps);
@@ -422,7 +422,7 @@ impl<K: Kind, O: Outlet<K>> Operation<K, O> {
         }
     }
 
-    /// Ends it, with the notices behind its end.
+    /// Ends it, with the notices after its end.
     pub fn finish(self, end: End<K::Product>, usage: &Usage, notices: Vec<Warning>) {
         let steps = {
             let Timed { operations, now } = &mut *self.operations.lock();

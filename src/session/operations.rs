@@ -57,7 +57,7 @@ pub trait Kind: Clone {
     fn untold(&self, _: &End<Self::Product>) -> Option<Warning> {
         None
     }
-    /// The event behind everything else that an end sends, if the kind has one.
+    /// The event after everything else that an end sends, if the kind has one.
     fn last(&self, _: &End<Self::Product>) -> Option<Event> {
         None
     }
@@ -76,13 +76,13 @@ pub enum Standing {
     Background,
 }
 
-/// Whether the session starts more work behind the operations that run, without input.
+/// Whether the session starts more work after the operations that run, without input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Follows {
     /// The session settles when the last operation in the foreground ends.
     #[default]
     Nothing,
-    /// The session settles behind that work.
+    /// The session settles after that work.
     Work,
 }
 
@@ -212,7 +212,7 @@ impl Cancelling {
     }
 }
 
-/// The open operations of a session in the order of their starts, so that an operation stands behind the one that it runs
+/// The open operations of a session in the order of their starts, so that an operation stands after the one that it runs
 /// in.
 pub struct Operations<K: Kind, W> {
     open: Vec<Open<K, W>>,
@@ -276,7 +276,7 @@ impl<K: Kind, W> Operations<K, W> {
         let of = id.clone();
         let open = Open { key, id, kind, parent, part, phase, usage, started, started_at, stop, inside, waiting };
         self.open.push(open);
-        // Behind the new one: it holds a cancelled operation that it starts in, whose last other one gives way.
+        // After the new one: it holds a cancelled operation that it starts in, whose last other one gives way.
         let gone = self.take_out(gone);
         if self.busy().is_some() {
             self.owed = None;
@@ -518,7 +518,7 @@ impl<K: Kind, W> Operations<K, W> {
         self.open.iter().rev().filter(gives_way).map(|open| open.key).collect()
     }
 
-    /// Takes operations out, each behind those inside of it. An operation around them that was cancelled before follows
+    /// Takes operations out, each after those inside of it. An operation around them that was cancelled before follows
     /// the last one inside of it.
     fn take_out(&mut self, ends: Vec<(Key, End<K::Product>)>) -> Vec<Closed<K, W>> {
         let mut closed: Vec<Closed<K, W>> = Vec::new();
@@ -602,7 +602,7 @@ impl<K: Kind, W> Operations<K, W> {
     }
 }
 
-/// Adds the end events of operations that were taken out, and returns the events behind everything else and the answers of
+/// Adds the end events of operations that were taken out, and returns the events after everything else and the answers of
 /// the requests that waited for them.
 fn ends<K: Kind, W>(
     closed: Vec<Closed<K, W>>,

@@ -173,7 +173,7 @@ pub async fn run(mut opened: Opened, form: Form, inbox: Inbox, outbox: Arc<Outbo
             Over::WithoutCommands if mailbox.is_empty() => break Ok(()),
             Over::WithoutCommands | Over::No => {}
         }
-        // One input at a time, so that a cancel waits behind at most one.
+        // One input at a time, so that a cancel waits after at most one.
         let fed = if let Ok(urgent) = urgent.try_recv() {
             shell.on_urgent(&mut core, *urgent, &mut mailbox)
         } else if let Ok(message) = results.try_recv() {

@@ -227,7 +227,7 @@ pub enum Action {
     Open(Rights),
 }
 
-/// Bytes behind the last fsync, when one fails.
+/// Bytes after the last fsync, when one fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unsynced {
@@ -307,7 +307,7 @@ pub enum Tuning {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OtherWrite {
-    /// Whole entries, each behind the one before.
+    /// Whole entries, each after the one before.
     Entries {
         /// Parent of the first.
         parent: Which,
@@ -321,7 +321,7 @@ pub enum OtherWrite {
         /// Their content.
         messages: Vec<Said>,
     },
-    /// The beginning of an entry behind the leaf, in percent of its line.
+    /// The beginning of an entry after the leaf, in percent of its line.
     Half(u8),
     /// The rest of it.
     Rest,

@@ -32,7 +32,7 @@ pub struct Registered {
     pub events: Events,
     /// Time for an answer, in milliseconds.
     pub timeout_ms: u64,
-    /// Behind a hook that failed.
+    /// After a hook that failed.
     pub fails: Fails,
 }
 
@@ -76,7 +76,7 @@ pub struct Reply {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum At {
-    /// After so many milliseconds, or late where that is behind the deadline.
+    /// After so many milliseconds, or late where that is after the deadline.
     Milliseconds(u64),
     /// At the deadline.
     Deadline,

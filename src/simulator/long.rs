@@ -188,7 +188,7 @@ impl Host<'_> {
         Err(Violation::of_world(format!("no answer to {request:?}")))
     }
 
-    /// Appends a message. Behind a crash it is sent again, unless it is in the file.
+    /// Appends a message. After a crash it is sent again, unless it is in the file.
     fn says(&mut self, said: Said) -> Result<(), Violation> {
         let append = |said: Said| Request::Append { messages: vec![said], parent: None, expected: None };
         while !self.asks(append(said.clone()))? {

@@ -215,7 +215,7 @@ impl Receipt<'_> {
         stalls.map_or(Ok(()), |stall| Err(Trouble::new(TroubleKind::Stalled, format!("nothing for {stall:?}"))))
     }
 
-    /// Breaks the answer off behind so many pieces, where the script says so.
+    /// Breaks the answer off after so many pieces, where the script says so.
     async fn breaks(&self, pieces: usize, stall: Option<Duration>) -> Result<(), Trouble> {
         match self.step.end {
             End::BreaksOff(after, fault) if after <= pieces => Err(fault.trouble(Reach::Sent)),

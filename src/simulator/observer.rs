@@ -454,7 +454,7 @@ impl Observer {
         })
     }
 
-    /// A read that was sent behind an append sees it.
+    /// A read that was sent after an append sees it.
     fn sees_appends(&self, asked: &Asked) -> Verdict {
         // Not a compaction: a cancel answers it out of turn.
         let reads = matches!(asked.method, "session/context" | "session/status" | "session/usage" | "session/entries");

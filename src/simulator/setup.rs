@@ -166,7 +166,7 @@ pub fn patch(tuning: Tuning) -> Value {
     }
 }
 
-/// The lines behind the header.
+/// The lines after the header.
 fn history(setup: &Setup) -> Lines {
     let mut random = SplitMix64::new(setup.history_seed);
     let mut lines = Lines { lines: Vec::new(), ids: Vec::new(), leaf: None };

@@ -55,7 +55,7 @@ impl Search {
     }
 
     /// Drops every chunk of actions that the failure does not need, from halves down to single actions and from the last
-    /// chunk to the first: most actions behind the failure are unnecessary. Returns whether an action was dropped.
+    /// chunk to the first: most actions after the failure are unnecessary. Returns whether an action was dropped.
     fn drop_actions<A: Clone>(&mut self, actions: &mut Vec<A>, fails: &mut dyn FnMut(&[A]) -> bool) -> bool {
         let before = actions.len();
         let mut size = before.div_ceil(2);

@@ -455,7 +455,7 @@ fn given(answer: &Answer) -> Option<u64> {
     let answer = match answer {
         Answer::Failed(_) => return None,
         Answer::Result(json) => json.get().to_owned(),
-        // The usage is at the end, behind the messages or the body.
+        // The usage is at the end, after the messages or the body.
         Answer::Pieces(pieces) => {
             let end = pieces.last().map(Piece::as_str).unwrap_or_default();
             format!("{{{}", end.trim_start_matches([']', ',']))

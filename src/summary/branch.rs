@@ -37,7 +37,7 @@ const SMALL: u64 = 1_000;
 /// The entries of a branch, chosen for its summary.
 #[derive(Debug, Clone)]
 pub struct Prepared {
-    /// All entries of the branch, oldest first. The summary of a compaction stands behind it as a message.
+    /// All entries of the branch, oldest first. The summary of a compaction stands after it as a message.
     entries: Vec<Arc<Entry>>,
     /// The entries that are not summarized: the pinned ones, and those that the budget has no room for.
     without: HashSet<EntryId>,
@@ -176,7 +176,7 @@ impl Prepared {
     }
 }
 
-/// The texts around the summary of a branch: the preamble before it, and the pinned texts and the lists of files behind it.
+/// The texts around the summary of a branch: the preamble before it, and the pinned texts and the lists of files after it.
 #[derive(Debug, Clone)]
 pub struct Frame {
     before: String,
@@ -238,7 +238,7 @@ impl Frame {
     }
 }
 
-/// The pinned texts behind a summary, word for word: the newest ones that fit into `room` tokens, and the number of the
+/// The pinned texts after a summary, word for word: the newest ones that fit into `room` tokens, and the number of the
 /// others. A pin holds on its branch alone, so its text goes along in the summary.
 fn pinned_texts(pins: &[Clean], room: u64, scale: Scale) -> String {
     if pins.is_empty() {

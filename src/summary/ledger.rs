@@ -387,7 +387,7 @@ fn telling_line(text: &str) -> &str {
     lines().find(error).or_else(|| lines().find(failed)).or_else(|| lines().next()).unwrap_or_default()
 }
 
-/// A user's own words without what was pasted behind them: long lines, code blocks, many lines.
+/// A user's own words without what was pasted after them: long lines, code blocks, many lines.
 fn without_pastes(text: &str) -> String {
     let mut code = false;
     let mut kept = Vec::new();
@@ -406,7 +406,7 @@ fn without_pastes(text: &str) -> String {
     kept.join(" ")
 }
 
-/// Sentences of prose: cut at line ends and behind full stops, outside of code blocks, of a readable length.
+/// Sentences of prose: cut at line ends and after full stops, outside of code blocks, of a readable length.
 fn sentences(text: &str) -> impl Iterator<Item = &str> {
     let mut code = false;
     text.lines()

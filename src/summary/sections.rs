@@ -125,7 +125,7 @@ fn heading(line: &str) -> Option<&str> {
     (!bold.contains("**")).then(|| bold.trim_end_matches(':'))
 }
 
-/// The text behind a bullet, a box or a number; none where there is no such mark.
+/// The text after a bullet, a box or a number; none where there is no such mark.
 fn without_mark(line: &str) -> Option<&str> {
     let digits = line.trim_start_matches(|char: char| char.is_ascii_digit());
     let rest = line.strip_prefix("- ").or_else(|| line.strip_prefix("* ")).or_else(|| {

@@ -29,7 +29,7 @@ impl<'a> Span<'a> {
         Self { history, ..Self::default() }
     }
 
-    /// The span behind an earlier compaction or branch summary: the new summary continues the one of that entry, which
+    /// The span after an earlier compaction or branch summary: the new summary continues the one of that entry, which
     /// then needs no other place.
     #[must_use]
     pub fn continuing(self, previous: Option<&'a Arc<Entry>>) -> Self {
@@ -42,7 +42,7 @@ impl<'a> Span<'a> {
         Self { turn_prefix, ..self }
     }
 
-    /// The span with the entries behind it. They are not summarized. They show the language of a user who said little
+    /// The span with the entries after it. They are not summarized. They show the language of a user who said little
     /// in the span.
     #[must_use]
     pub fn followed_by(self, following: &'a [Arc<Entry>]) -> Self {
@@ -74,7 +74,7 @@ impl<'a> Span<'a> {
         all.filter(|entry| entry.is_conversation()).collect()
     }
 
-    /// All entries, also those that are pinned, behind the previous summary.
+    /// All entries, also those that are pinned, after the previous summary.
     pub fn entries(&self) -> impl Iterator<Item = &'a Entry> {
         self.previous.into_iter().chain(self.history.iter().chain(self.turn_prefix).map(|entry| &**entry))
     }
@@ -108,7 +108,7 @@ impl<'a> Span<'a> {
         said_by_user(self.unpinned(self.history).chain(self.unpinned(self.turn_prefix)))
     }
 
-    /// The texts of the user behind the span.
+    /// The texts of the user after the span.
     #[must_use]
     pub fn said_by_user_later(&self) -> Vec<String> {
         said_by_user(self.following.iter())

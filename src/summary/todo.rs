@@ -343,7 +343,7 @@ fn target_of(target: Option<Target>, change: impl FnOnce(Target) -> Change) -> V
     target.map(change).into_iter().collect()
 }
 
-/// The number behind the first `#` of a text.
+/// The number after the first `#` of a text.
 fn number_in(text: &str) -> Option<String> {
     let digits: String = text.split_once('#')?.1.chars().take_while(char::is_ascii_digit).collect();
     Some(digits).filter(|digits| !digits.is_empty())
@@ -581,7 +581,7 @@ mod tests {
         let carried =
             json!({"entryId": "r9", "since": "c9", "open": [{"id": "7", "text": "seven", "state": "open"}], "done": 2});
         let compaction = |todos: Value| json!({"type": "compaction", "id": "k", "summary": "s", "firstKeptEntryId": "c0", "tokensBefore": 1, "preserveData": {"abridged": {"entryId": "k", "todos": todos}}});
-        // The call is kept, and its result comes behind the compaction.
+        // The call is kept, and its result comes after the compaction.
         let update = called(0, "TaskUpdate", json!({"taskId": "7", "status": "in_progress"}), "ok", Value::Null);
         let around = [update[0].clone(), compaction(carried.clone()), update[1].clone()];
         assert_eq!(told(&around), "- #7 seven (in progress) / (2 of the list are done)");

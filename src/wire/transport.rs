@@ -67,7 +67,7 @@ impl<R: BufRead> FrameReader<R> {
         }
     }
 
-    /// Skips blanks and a byte order mark. Returns the byte behind them, which stays in the stream.
+    /// Skips blanks and a byte order mark. Returns the byte after them, which stays in the stream.
     fn first_byte(&mut self) -> io::Result<Option<u8>> {
         loop {
             let buffer = self.input.fill_buf()?;
@@ -137,7 +137,7 @@ impl<R: BufRead> FrameReader<R> {
             let line = String::from_utf8_lossy(&line);
             let line = line.trim();
             match line.split_once(':') {
-                // Blank lines before the header are tolerated; the one behind it ends it.
+                // Blank lines before the header are tolerated; the one after it ends it.
                 None if line.is_empty() && !begun => {}
                 None if line.is_empty() => break,
                 None => return broken("a header line has no colon"),

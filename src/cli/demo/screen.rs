@@ -17,10 +17,10 @@ const TITLE: usize = 34;
 /// The cells of a bar.
 const CELLS: u64 = 34;
 
-/// A pause behind a line, so that a person can follow. Without a terminal there is none.
+/// A pause after a line, so that a person can follow. Without a terminal there is none.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// A pause behind a change of a bar.
+/// A pause after a change of a bar.
 const SHORT_PAUSE: Duration = Duration::from_millis(60);
 
 /// Lines and bars of the demo.
@@ -33,7 +33,7 @@ pub(super) struct Screen<W: Write> {
     title: String,
     /// The newest bar.
     bar: String,
-    /// Whether no line stands behind it.
+    /// Whether no line stands after it.
     open: bool,
 }
 

@@ -120,7 +120,7 @@ impl SessionFile {
     }
 
     /// The lines of labels that stand beside a conversation and that nothing follows: they are no branches of it. A navigation
-    /// writes its label behind the leaf that it leaves, and the conversation may go on from there.
+    /// writes its label after the leaf that it leaves, and the conversation may go on from there.
     fn lone_labels(&self) -> Result<HashSet<usize>, StoreError> {
         let mut kinds = Vec::new();
         self.each_entry(|place, entry| {

@@ -256,7 +256,7 @@ mod tests {
         Forest::new(parents.iter().map(node).collect(), leaf)
     }
 
-    /// A picture with the number of each entry, and `*` behind those of the active path.
+    /// A picture with the number of each entry, and `*` after those of the active path.
     fn picture(forest: &Forest, fold: Fold) -> Vec<String> {
         let mut rows = Vec::new();
         let drawn: Result<(), Infallible> = forest.draw(fold, |row| {

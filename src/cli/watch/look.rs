@@ -155,7 +155,7 @@ fn measure(file: &Path, layers: &Layers, learned: &Learned) -> Measured {
     }
 }
 
-/// The fullness of a context by the rule of the daemon, from the part of the file behind the last compaction. The
+/// The fullness of a context by the rule of the daemon, from the part of the file after the last compaction. The
 /// tokenizer is not loaded: what no provider reported is estimated by characters.
 fn context(file: &Path, layers: &Layers, learned: &Learned) -> Result<(Fullness, Cost), String> {
     let text = |error: &dyn std::error::Error| error.to_string();

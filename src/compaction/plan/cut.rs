@@ -9,7 +9,7 @@ pub enum Kind {
     Message,
     /// A tool result. It is never separated from its call.
     ToolResult,
-    /// An entry that no model is sent. It stays with the entry behind it.
+    /// An entry that no model is sent. It stays with the entry after it.
     Metadata,
     /// An earlier compaction.
     Compaction,
@@ -75,7 +75,7 @@ pub fn cut(steps: &[Step], keep: u64, pending: Option<usize>) -> Cut {
     }
 }
 
-/// The cut before a message, or behind all steps.
+/// The cut before a message, or after all steps.
 pub(super) fn before(steps: &[Step], at: usize) -> Cut {
     // Decided before metadata is pulled in, which is the beginning of nothing.
     let begins_a_turn = steps.get(at).is_none_or(|step| step.kind == Kind::TurnStart);

@@ -131,7 +131,7 @@ fn a_tail_has_its_size_without_the_answers_that_are_in_no_context() {
         {
             let plan = plan(path(&lines), explicit(keep), Arc::default()).expect("a plan");
             let steps = Window::of(plan.kept()).steps(Estimator::Chars);
-            // Entries that are in no context stay with the message behind them.
+            // Entries that are in no context stay with the message after them.
             let sent = steps.iter().position(|step| step.tokens > 0).expect("a message");
             assert_eq!(plan.kept()[sent].id.as_str(), first, "keeping {keep}");
             let kept: u64 = steps.iter().map(|step| step.tokens).sum();

@@ -41,7 +41,7 @@ pub enum Cold {
 
 impl Cache {
     /// The cache for a model at a time. A provider keeps a prompt for `kept` seconds after the last request that used it.
-    /// Answers from before the last change of the context do not count: the part behind the change is written again in any
+    /// Answers from before the last change of the context do not count: the part after the change is written again in any
     /// case. An answer from the future, by a clock that was set, counts like one that is as old.
     #[must_use]
     pub fn of(path: &Path, model: Option<&ModelRef>, now: Timestamp, kept: u64) -> Self {

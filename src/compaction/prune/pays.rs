@@ -1,4 +1,4 @@
-//! Whether a pruning pays. An edit of an old result makes the provider's prompt cache useless behind it: the next request
+//! Whether a pruning pays. An edit of an old result makes the provider's prompt cache useless after it: the next request
 //! writes that part anew instead of reading it. Later requests do not read the removed tokens any more, and the next
 //! compaction comes later.
 
@@ -7,7 +7,7 @@ use crate::models::prices::{Basis, Rates};
 use std::fmt;
 
 /// The most requests over which the removed tokens are counted as saved. A recorded request of an agent is followed by 13
-/// others in its turn, on average over 188 turns of 13 sessions. Behind the turn the cache is rarely warm.
+/// others in its turn, on average over 188 turns of 13 sessions. After the turn the cache is rarely warm.
 pub const MOST_REQUESTS: u64 = 13;
 
 /// Size of a summary, in tokens, as far as its limit allows: one of a long session, with its headings and lists of files.
@@ -18,7 +18,7 @@ pub const SUMMARY: u64 = 2_000;
 pub struct Facts {
     /// The tokens that leave.
     pub saved: u64,
-    /// The tokens behind the first of them that stay.
+    /// The tokens after the first of them that stay.
     pub behind: u64,
     /// The cache at the provider.
     pub cache: Cache,
@@ -84,7 +84,7 @@ pub enum Considered {
     TooLittle {
         /// The tokens that would leave.
         saved: u64,
-        /// The size of the context behind it.
+        /// The size of the context after it.
         left: u64,
         /// The threshold.
         threshold: u64,

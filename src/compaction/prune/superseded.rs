@@ -22,7 +22,7 @@ struct Read<'a> {
     entry: &'a Arc<Entry>,
     part: Part,
     standing: Standing,
-    /// Whether the file was changed behind it.
+    /// Whether the file was changed after it.
     stale: bool,
 }
 

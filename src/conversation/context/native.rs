@@ -1,5 +1,5 @@
 //! The form of a context for the provider that compacted it: the provider's own history in place of the readable summary,
-//! and the rest of the context behind it.
+//! and the rest of the context after it.
 
 use super::{Context, ContextMessage, Part, pairing};
 use crate::conversation::{
@@ -19,8 +19,8 @@ pub struct NativeForm {
 }
 
 impl NativeForm {
-    /// The form of a context behind the compaction in an entry. `rest` is the summary message without the summary, beside a
-    /// history of such a part. `kept` are the messages of the kept entries, and `later` those of the entries behind the
+    /// The form of a context after the compaction in an entry. `rest` is the summary message without the summary, beside a
+    /// history of such a part. `kept` are the messages of the kept entries, and `later` those of the entries after the
     /// compaction.
     pub(super) fn of(
         entry: &Entry,
@@ -45,7 +45,7 @@ impl NativeForm {
         &self.history
     }
 
-    /// The messages behind it.
+    /// The messages after it.
     #[must_use]
     pub fn messages(&self) -> &[ContextMessage] {
         &self.messages

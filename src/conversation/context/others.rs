@@ -29,7 +29,7 @@ pub enum Lacking {
     Carried { of: EntryId, text: String },
 }
 
-/// The lines that other programs lack behind the end of a path.
+/// The lines that other programs lack after the end of a path.
 #[must_use]
 pub fn lacking(path: &Path, prompts: &Prompts) -> Vec<Lacking> {
     let compaction = path.compaction();
@@ -74,7 +74,7 @@ pub fn lacking(path: &Path, prompts: &Prompts) -> Vec<Lacking> {
     lines
 }
 
-/// The calls of the newest answer that still wait for their results. pi sends a result where it stands in the file: behind
+/// The calls of the newest answer that still wait for their results. pi sends a result where it stands in the file: after
 /// anything but its call and other results it would be refused.
 #[derive(Default)]
 struct WaitingCalls(HashMap<CallId, usize>);
@@ -115,7 +115,7 @@ fn calls_of(replacement: &Replacement) -> HashSet<&str> {
     blocks.iter().filter(|block| block["type"] == "toolCall").filter_map(|block| block["id"].as_str()).collect()
 }
 
-/// Whether one of these entries, which go behind a path, is a result that no call waits for.
+/// Whether one of these entries, which go after a path, is a result that no call waits for.
 #[must_use]
 pub fn has_stray_results(path: &Path, entries: &[Arc<Entry>]) -> bool {
     if !entries.iter().any(|entry| entry.is_from(Role::ToolResult)) {

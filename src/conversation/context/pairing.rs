@@ -1,4 +1,4 @@
-//! The last step of a context: every call has its result right behind it, every result its call, and no answer is
+//! The last step of a context: every call has its result right after it, every result its call, and no answer is
 //! there that failed. Providers refuse a request otherwise, and go on refusing it for ever.
 
 use super::{ContextMessage, Part};
@@ -55,7 +55,7 @@ impl Pairs {
     }
 }
 
-/// The messages of a conversation, each answer with the results of its calls behind it.
+/// The messages of a conversation, each answer with the results of its calls after it.
 pub(super) fn pair(messages: Vec<ContextMessage>) -> Vec<ContextMessage> {
     let Pairs { answers, results } = Pairs::of(&messages);
     let mut answers = answers.into_iter().peekable();

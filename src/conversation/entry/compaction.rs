@@ -14,7 +14,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Compaction {
-    /// The text that stands for what was summarized, with the text of an archive behind it.
+    /// The text that stands for what was summarized, with the text of an archive after it.
     #[serde(default)]
     pub summary: String,
     /// Two sentences for a person.

@@ -64,7 +64,7 @@ impl<'a> Head<'a> {
         serde_json::from_str(line)
     }
 
-    /// Reads lines that may stand behind each other without a newline.
+    /// Reads lines that may stand one after another without a newline.
     pub fn all<R: serde_json::de::Read<'a>>(read: R) -> StreamDeserializer<'a, R, Self> {
         StreamDeserializer::new(read)
     }

@@ -17,7 +17,7 @@ pub enum Mirror {
     Edit { edit: ContextEdit, compaction: Option<EntryId> },
     /// A `custom_message` with a pinned text, or with the newest user message, of this entry before the cut.
     Carried { of: EntryId },
-    /// A `compaction` that repeats the context from before a compaction that was undone, the empty one behind a reset, or
+    /// A `compaction` that repeats the context from before a compaction that was undone, the empty one after a reset, or
     /// that of a compaction in an older form.
     Compaction { first_kept: Option<EntryId> },
 }

@@ -43,7 +43,7 @@ impl Entry {
         matches!(&self.body, Body::Custom(custom) if custom.custom_type == PLACEHOLDER)
     }
 
-    /// The same entry behind another one than its line names.
+    /// The same entry after another one than its line names.
     #[must_use]
     pub fn behind(mut self: Arc<Self>, parent: Option<EntryId>) -> Arc<Self> {
         if self.parent == parent {

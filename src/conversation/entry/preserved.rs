@@ -71,7 +71,7 @@ pub struct Preserved {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub todos: Option<CarriedTodos>,
     /// The number of the first items of `openaiRemoteCompaction.replacementHistory` that stand for the summarized part. The
-    /// items behind them, which earlier versions wrote, repeat kept entries.
+    /// items after them, which earlier versions wrote, repeat kept entries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub native_items: Option<u64>,
     /// The costs of all entries before this compaction, on any branch.

@@ -28,7 +28,7 @@ impl Pins {
         self.of_entries.contains_key(id)
     }
 
-    /// Adds a pin behind the others, or right before the pin of `next`, where there is one.
+    /// Adds a pin after the others, or right before the pin of `next`, where there is one.
     pub fn add(&mut self, pin: Pin, next: Option<&str>) {
         let slot = self.slots.len();
         let next = next.and_then(|next| self.of_entries.get(&EntryId::from(next))?.first().copied());

@@ -110,7 +110,7 @@ impl Library {
         }
     }
 
-    /// The newest entry behind an answer, and whether one of these results is behind it.
+    /// The newest entry after an answer, and whether one of these results is after it.
     fn behind(&self, answer: Place, results: &HashSet<Place>) -> End {
         let mut branch = HashSet::from([answer]);
         let mut last = answer;

@@ -57,7 +57,7 @@ pub struct Indexed {
     pub repairs: Vec<Repair>,
 }
 
-/// An index that lacks the entries behind its end, or values from before the session's path.
+/// An index that lacks the entries after its end, or values from before the session's path.
 pub struct IndexRest {
     indexed: Indexed,
     source: Sealed,

@@ -52,7 +52,7 @@ impl Library {
         Ok(None)
     }
 
-    /// The newest of our own lines that stand behind an entry with no other line between: pins, values, lines for other
+    /// The newest of our own lines that stand after an entry with no other line between: pins, values, lines for other
     /// programs. They belong to the state in which the session was at this entry last.
     ///
     /// # Errors
@@ -70,7 +70,7 @@ impl Library {
         Ok(newest)
     }
 
-    /// The path to an entry with our own lines right behind it: the state of the session when it goes on there. None where
+    /// The path to an entry with our own lines right after it: the state of the session when it goes on there. None where
     /// there is no such entry.
     ///
     /// # Errors

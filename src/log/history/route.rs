@@ -18,7 +18,7 @@ pub struct Route {
     pub from: Option<EntryId>,
     /// The entry that was asked for.
     pub target: Arc<Entry>,
-    /// The line behind which the session goes on: the target or the last of our own lines behind it. For a message of the
+    /// The line after which the session goes on: the target or the last of our own lines after it. For a message of the
     /// user it is the line before. None: before the first line.
     pub parent: Option<EntryId>,
     /// The leaf as clients see it afterwards.
@@ -29,7 +29,7 @@ pub struct Route {
     pub common_ancestor: Option<EntryId>,
     /// The entries of the branch that is left, oldest first, without our own lines. Empty where they are not asked for.
     pub left: Vec<Arc<Entry>>,
-    /// The path behind which the session goes on. Empty where the entries that are left are not asked for.
+    /// The path after which the session goes on. Empty where the entries that are left are not asked for.
     pub there: Path,
     /// Whether the entries that are left were asked for.
     pub reads_left: bool,

@@ -34,7 +34,7 @@ enum Reach {
     Carried(Box<Spending>),
 }
 
-/// Most costs behind a compaction that are summed without an index.
+/// Most costs after a compaction that are summed without an index.
 const MOST_COSTS: usize = 4_096;
 
 impl Spent {

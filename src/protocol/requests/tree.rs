@@ -20,7 +20,7 @@ pub struct BeforeTreeParams {
     pub old_leaf_id: Option<EntryId>,
     /// Newest entry of both branches; null where they have none in common.
     pub common_ancestor_id: Option<EntryId>,
-    /// Entries of the branch that is left, behind the common ancestor.
+    /// Entries of the branch that is left, after the common ancestor.
     pub entries_to_summarize: MessageRange,
     /// Whether a summary of the branch was asked for. A summary of the answer is used only then.
     pub user_wants_summary: bool,

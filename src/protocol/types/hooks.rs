@@ -90,7 +90,7 @@ impl<'de> Deserialize<'de> for HookEvent {
     }
 }
 
-/// The way in which an operation goes on behind a hook that failed: no answer in time, an error, a wrong answer, or a
+/// The way in which an operation goes on after a hook that failed: no answer in time, an error, a wrong answer, or a
 /// client that is gone.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -157,7 +157,7 @@ pub struct HookRegistration {
     pub events: Vec<HookEvent>,
     /// Time for an answer. Default: 30,000.
     pub timeout_ms: Option<HookTimeout>,
-    /// Behind a hook that failed. Default: `continue`.
+    /// After a hook that failed. Default: `continue`.
     pub on_failure: Option<OnFailure>,
 }
 
@@ -172,7 +172,7 @@ pub struct HooksSetParams {
     pub session_ids: Option<SessionIds>,
     /// Time for an answer. Default: 30,000.
     pub timeout_ms: Option<HookTimeout>,
-    /// Behind a hook that failed. Default: `continue`.
+    /// After a hook that failed. Default: `continue`.
     pub on_failure: Option<OnFailure>,
 }
 
@@ -276,7 +276,7 @@ pub struct HooksInForce {
     pub events: Vec<HookEvent>,
     /// Time for an answer, in milliseconds.
     pub timeout_ms: u64,
-    /// Behind a hook that failed.
+    /// After a hook that failed.
     pub on_failure: OnFailure,
 }
 

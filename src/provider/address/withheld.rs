@@ -27,7 +27,7 @@ fn secrets<'a>(endpoint: &'a Endpoint, key: Option<&'a Secret>) -> Vec<&'a str> 
     let user = base.split_once("://").and_then(|(_, rest)| rest.rsplit_once('@')).map_or("", |(user, _)| user);
     let address = query.split('&').chain(user.split(':')).map(|it| it.split_once('=').map_or(it, |(_, value)| value));
     let headers = endpoint.headers.iter().map(|(_, value)| value.reveal());
-    // `Bearer …`: what is behind the word is the secret, wherever it is quoted.
+    // `Bearer …`: what is after the word is the secret, wherever it is quoted.
     key.map(Secret::reveal).into_iter().chain(headers.flat_map(str::split_whitespace)).chain(address).collect()
 }
 

@@ -19,7 +19,7 @@ pub(super) struct Sizes {
     output: Option<u64>,
 }
 
-/// A part of a request in the brackets behind its size: `64 in the messages`, `732 of tool input`, `256 for the completion`.
+/// A part of a request in the brackets after its size: `64 in the messages`, `732 of tool input`, `256 for the completion`.
 static PART: LazyLock<Regex> = LazyLock::new(|| {
     let pattern = format!(r"(?i)(?<tokens>{NUMBER}) (?:of|in|for|from) (?:the |your )?(?<kind>[a-z ]+)");
     Regex::new(&pattern).expect("the pattern is fixed and tested")

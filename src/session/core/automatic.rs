@@ -109,7 +109,7 @@ impl Core {
             && !self.lacks_past()
     }
 
-    /// Whether events that came during maintenance can be decided about behind it: the path is known. A session that ends
+    /// Whether events that came during maintenance can be decided about after it: the path is known. A session that ends
     /// does not wait for that.
     pub(super) fn may_decide(&self) -> bool {
         !self.lacks_past() || !self.goes_on()
@@ -138,7 +138,7 @@ impl Core {
         }
     }
 
-    /// The maintenance that is due behind these appends.
+    /// The maintenance that is due after these appends.
     pub(super) fn due_after(&mut self, appends: &[Append]) -> Option<Due> {
         let mut entries = appends.iter().flat_map(|append| &append.staged.entries);
         if entries.any(|entry| entry.is_from(Role::User)) {
@@ -234,7 +234,7 @@ impl Core {
         Next::Maintenance { operation_id, reason, will_retry, will_continue: false }
     }
 
-    /// Whether an operation makes the context smaller. Maintenance that is due starts behind any other.
+    /// Whether an operation makes the context smaller. Maintenance that is due starts after any other.
     pub(super) fn is_maintenance(&self, operation: &Operation) -> bool {
         !matches!(operation.kind, OperationKind::Transfer(_)) || self.relay_around().is_some()
     }
@@ -382,7 +382,7 @@ mod tests {
         json!({"prune": {"protectTokens": 500, "minimumSavings": 100}, "compaction": compaction})
     }
 
-    /// Appends a message of a user, and returns the effects behind its write.
+    /// Appends a message of a user, and returns the effects after its write.
     fn append(held: &mut Held, number: u64) -> Vec<Effect> {
         held.append(number);
         let work = log_work(held.turn()).expect("a write");
@@ -454,7 +454,7 @@ mod tests {
         assert_eq!(named(&effects), [None]);
     }
 
-    /// The size of the context behind a pruning, in tokens.
+    /// The size of the context after a pruning, in tokens.
     fn left(held: &Held) -> u64 {
         let state = held.core.state();
         let pruned = prune::pruned(state, &state.settings().settings.prune, Share::All);

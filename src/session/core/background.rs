@@ -487,7 +487,7 @@ mod tests {
         assert_eq!(held.core.over(), Over::Yes);
     }
 
-    /// A refusal behind a compaction of another program, whose index is being built, and a context that waits.
+    /// A refusal after a compaction of another program, whose index is being built, and a context that waits.
     fn refused() -> Held {
         let mut held = Held::of(&compacted_messages(), 0);
         let answer = json!({"role": "assistant", "content": [], "stopReason": "error", "timestamp": 1,

@@ -39,7 +39,7 @@ pub(super) struct Costs {
 pub(super) struct CostEntries {
     costs: Vec<(OperationId, Spent)>,
     failed: Option<FailedAhead>,
-    /// The entries, each behind the one before.
+    /// The entries, each after the one before.
     pub entries: Vec<Arc<Entry>>,
 }
 
@@ -77,7 +77,7 @@ impl Costs {
         self.len() == 0
     }
 
-    /// Takes all costs and failures, as entries behind `leaf`.
+    /// Takes all costs and failures, as entries after `leaf`.
     pub fn take(&mut self, leaf: Option<&EntryId>, stamps: &mut Stamps, settings: &Settings) -> CostEntries {
         let mut parent = leaf.cloned();
         let mut entries = Vec::new();

@@ -99,7 +99,7 @@ pub(super) enum Due {
     Recovery(DueRecovery),
     /// The client repeats the turn with a smaller answer.
     Repeat(DueRepeat),
-    /// Entries that bring the context below the threshold, with the event behind them.
+    /// Entries that bring the context below the threshold, with the event after them.
     Relief(Staged, Event),
     /// A compaction.
     Compaction(DueCompaction),
@@ -122,7 +122,7 @@ pub(super) struct DueCompaction {
     pub reason: Reason,
     /// Whether an answer outside of a batch names the id before its start event does.
     pub asked: Asked<Ticket>,
-    /// The model before the session's, behind a change of the model. It may write the summary.
+    /// The model before the session's, after a change of the model. It may write the summary.
     pub former: Option<ModelRef>,
 }
 
@@ -146,7 +146,7 @@ pub(super) struct DueRecovery {
 }
 
 impl DueRecovery {
-    /// Whether the turn is to be repeated behind it.
+    /// Whether the turn is to be repeated after it.
     pub(super) fn repeats_the_turn(&self) -> bool {
         !matches!(self.remedy, Remedy::GiveUp(_))
     }
@@ -159,7 +159,7 @@ impl DueRecovery {
         }
     }
 
-    /// The attempt as which it counts. A repeat behind a refusal is none.
+    /// The attempt as which it counts. A repeat after a refusal is none.
     pub(super) fn attempted(&self) -> Option<Attempted> {
         match (&self.remedy, self.reason) {
             (Remedy::Promote(_), _) => Some(Attempted::Promotion),

@@ -105,7 +105,7 @@ pub struct Staged {
     pub tokens_saved: u64,
     /// The reason of a prune, and what it saves.
     pub why: String,
-    /// An undo: its entries behind the marker need the path without the compaction, which the writer reads.
+    /// An undo: its entries after the marker need the path without the compaction, which the writer reads.
     pub undoing: Option<Box<Undoing>>,
     /// The model and its window before entries that may change them.
     pub before: Option<Box<ModelInForce>>,
@@ -130,7 +130,7 @@ impl From<Failure> for NotStaged {
 }
 
 impl Staged {
-    /// Adds an entry behind the leaf and the entries before it.
+    /// Adds an entry after the leaf and the entries before it.
     ///
     /// # Errors
     /// When the fields make no entry, which is a defect.
@@ -180,7 +180,7 @@ impl Staged {
         self.add(state, stamps, "custom", &[("customType", format!("abridged.{name}").into()), ("data", data)])
     }
 
-    /// Adds the entries that other programs lack behind those staged here.
+    /// Adds the entries that other programs lack after those staged here.
     pub fn add_mirrors(&mut self, state: &State, stamps: &mut Stamps) {
         let mirrors = mirroring::with_mirrors(state.path(), &self.entries, &state.settings().prompts, stamps);
         self.entries.extend(mirrors);

@@ -77,7 +77,7 @@ fn answer_line(id: &str, parent: Option<&str>) -> String {
 }
 
 /// 40 messages, `e0` to `e39`, of which `e38` is an answer, which shows that a model has read those before it; `e0` has another
-/// one behind it that is on a branch of its own.
+/// one after it that is on a branch of its own.
 pub fn messages() -> Vec<String> {
     let first = [message("e0", None), message("branch", Some("e0"))];
     let rest = (1..40).map(|at| {
@@ -87,7 +87,7 @@ pub fn messages() -> Vec<String> {
     first.into_iter().chain(rest).collect()
 }
 
-/// The messages, and a compaction behind them that keeps from `e10` on.
+/// The messages, and a compaction after them that keeps from `e10` on.
 pub fn compacted_messages() -> Vec<String> {
     let fields = json!({"summary": "A parser was mended.", "firstKeptEntryId": "e10", "tokensBefore": 100});
     messages().into_iter().chain([line("c1", Some("e39"), "compaction", fields)]).collect()

@@ -18,7 +18,7 @@ pub const TRY_AGAIN: u64 = 50;
 pub(super) struct Queue(VecDeque<(Command, Ticket)>);
 
 impl Queue {
-    /// Adds a command behind all others. Refuses it when too many wait.
+    /// Adds a command after all others. Refuses it when too many wait.
     pub fn take_in(&mut self, command: Command, ticket: Ticket) {
         if self.0.len() >= MOST {
             return ticket.fail(&Failure::Overloaded { retry_after_ms: TRY_AGAIN });

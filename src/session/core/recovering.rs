@@ -156,7 +156,7 @@ impl Core {
             Verdict::Unusable(trouble) if self.may_maintain() => {
                 self.recovery(&judged, trouble, asked).map(Due::Recovery)
             }
-            // Its turn is repeated behind the maintenance that `next` names.
+            // Its turn is repeated after the maintenance that `next` names.
             Verdict::Reserved(_) if self.maintains() => {
                 self.report(judged);
                 None
@@ -249,7 +249,7 @@ impl Core {
         Identity::of(self.state.path(), self.state.model(self.state.path()))
     }
 
-    /// Writes the entries of a recovery, which starts behind them.
+    /// Writes the entries of a recovery, which starts after them.
     pub(super) fn write_recovery(&mut self, due: DueRecovery) {
         match self.entries_of(&due) {
             Ok(staged) => self.write(Box::new(RecoveryWrite { staged, due })),
@@ -357,7 +357,7 @@ impl Core {
         self.recoveries.running = Some(recovery);
     }
 
-    /// Ends the recovery around a compaction that has ended. The end of the compaction comes first, and `notices` behind both.
+    /// Ends the recovery around a compaction that has ended. The end of the compaction comes first, and `notices` after both.
     pub(super) fn finish_inside(&mut self, compaction: Operation, end: End<Product>, notices: Vec<Warning>) {
         let end = match end {
             // The plan has a smaller window than the model: the rejected size bounds it.
@@ -411,7 +411,7 @@ impl Core {
         self.recoveries.running = None;
     }
 
-    /// Cancels a recovery that starts behind the write that runs, and names it.
+    /// Cancels a recovery that starts after the write that runs, and names it.
     pub(super) fn cancel_due_recovery(&mut self, which: Option<&OperationId>) -> Option<Cancelled> {
         if which.is_none() {
             self.recoveries.reported.clear();

@@ -32,7 +32,7 @@ impl Core {
         self.counting.runs() && self.may_maintain() && self.decision_behind_switch().is_due()
     }
 
-    /// The maintenance that is due behind an edit. Where other work runs, the change is decided about behind it. `asked`:
+    /// The maintenance that is due after an edit. Where other work runs, the change is decided about after it. `asked`:
     /// whether the answer of the edit names it.
     pub(super) fn due_after_edit(&mut self, asked: Asked<Ticket>) -> Option<Due> {
         if !self.may_maintain() {
@@ -54,7 +54,7 @@ impl Core {
         Some(Due::Compaction(DueCompaction { id, reason: Reason::ModelSwitch, asked, former }))
     }
 
-    /// The decision at the leaf behind a change of the model. A turn that goes on holds back only the threshold.
+    /// The decision at the leaf after a change of the model. A turn that goes on holds back only the threshold.
     fn decision_behind_switch(&self) -> Decision {
         let facts = self.state.measure().facts(self.state.path(), None);
         at_threshold(Facts { mid_turn: true, ..facts })
@@ -129,7 +129,7 @@ mod tests {
         held
     }
 
-    /// Sends a change of the model, and returns the effects behind its write.
+    /// Sends a change of the model, and returns the effects after its write.
     fn switch(held: &mut Held, number: u64, model: &str) -> Vec<Effect> {
         held.edit::<SessionConfigure>(number, json!({ "model": model }));
         let work = log_work(held.turn()).expect("a write");
@@ -304,7 +304,7 @@ mod tests {
         assert_eq!(answer(&effects, 1).expect("an answer")["next"]["reason"], "model_switch");
     }
 
-    /// Sends a change of these values, and returns the effects behind its write.
+    /// Sends a change of these values, and returns the effects after its write.
     fn configure(held: &mut Held, number: u64, params: &Value) -> Vec<Effect> {
         held.edit::<SessionConfigure>(number, params.clone());
         let work = log_work(held.turn()).expect("a write");

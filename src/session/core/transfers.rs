@@ -50,7 +50,7 @@ pub(super) struct Delivery {
     text: Option<TransferText>,
     costs: CostEntries,
     entries: Vec<Arc<Entry>>,
-    /// The event behind those of the entries.
+    /// The event after those of the entries.
     event: Option<Event>,
     result: Transferred,
 }
@@ -200,7 +200,7 @@ impl Core {
         self.finish(operation, End::Completed(Product::Transferred(delivery.result)));
     }
 
-    /// Another program was faster. The transfer is looked at again behind its entries.
+    /// Another program was faster. The transfer is looked at again after its entries.
     fn deliver_again(&mut self, delivery: Delivery) {
         let Delivery { task, text, costs, .. } = delivery;
         self.costs.put_back(costs);

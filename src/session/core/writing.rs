@@ -39,7 +39,7 @@ pub(super) trait Write: Send {
         None
     }
 
-    /// Takes the entry that was written behind the others, where they move the session to another path.
+    /// Takes the entry that was written after the others, where they move the session to another path.
     fn take_added(&mut self, _: Arc<Entry>) {}
 
     /// Sets the entries that an undo became.
@@ -51,7 +51,7 @@ pub(super) trait Write: Send {
     /// Goes on after the entries could not be written.
     fn not_written(self: Box<Self>, core: &mut Core, failure: &Failure);
 
-    /// Begins again after another program was faster, behind its entries.
+    /// Begins again after another program was faster, after its entries.
     fn again(self: Box<Self>, core: &mut Core);
 
     /// Goes on after a panic has lost the log. Requests are answered when they are dropped.
@@ -212,7 +212,7 @@ impl Core {
                 at
             }
             Ok(Appended::Behind(grown)) => {
-                // Another program was faster. Its entries are added, and the write is tried again behind them.
+                // Another program was faster. Its entries are added, and the write is tried again after them.
                 self.take_in(grown);
                 return write.again(self);
             }
@@ -258,7 +258,7 @@ impl Core {
         }
     }
 
-    /// Reads the entries that a command needs. The command is handled again behind the read, before all others.
+    /// Reads the entries that a command needs. The command is handled again after the read, before all others.
     pub(super) fn fetch(&mut self, fetch: Fetch, command: Command, ticket: Ticket) {
         self.log_out(LogWork::Fetch(fetch), |log| LogState::Fetching(log, command, ticket));
     }

@@ -50,11 +50,11 @@ pub struct HookOrder {
     pub hooks: Arc<Hooks>,
     /// Reason of the compaction.
     pub reason: Reason,
-    /// Whether the turn is repeated behind it.
+    /// Whether the turn is repeated after it.
     pub will_retry: bool,
 }
 
-/// The way in which a compaction goes on behind its hooks.
+/// The way in which a compaction goes on after its hooks.
 #[expect(clippy::large_enum_variant, reason = "one lives at a time")]
 pub enum Hooked {
     /// As planned.
@@ -76,7 +76,7 @@ pub struct Additions {
     pub data: Map<String, Value>,
 }
 
-/// The way in which a compaction goes on behind `session_before_compact`.
+/// The way in which a compaction goes on after `session_before_compact`.
 enum Before {
     GoesOn(Option<Rejected>),
     Supplied(Box<Draft>),

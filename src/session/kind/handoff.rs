@@ -24,7 +24,7 @@ pub struct Handoff {
     pub goal: Option<Clean>,
     /// Whether only the document is wanted.
     pub is_draft: bool,
-    /// The document, once it is made. It outlives a failure behind it.
+    /// The document, once it is made. It outlives a failure after it.
     pub document: Arc<OnceLock<Clean>>,
 }
 
@@ -73,7 +73,7 @@ impl Handoff {
         }
     }
 
-    /// The event behind everything else of it.
+    /// The event after everything else of it.
     pub(super) fn last(made: Option<&HandedOff>) -> Option<Event> {
         let new_session_id = made?.session.clone()?;
         Some(Event::SessionReplaced { new_session_id, reason: Replacement::Handoff })

@@ -188,7 +188,7 @@ impl Transfer {
         Some(self.failed_with(detail))
     }
 
-    /// The event behind everything else of it.
+    /// The event after everything else of it.
     pub(super) fn last(&self, end: &End<Product>) -> Option<Event> {
         match self {
             Self::Navigation(_) | Self::Reference(_) => None,
@@ -227,7 +227,7 @@ impl Transfer {
         }
     }
 
-    /// The notices behind its end.
+    /// The notices after its end.
     #[must_use]
     pub fn notices(&self, end: &End<Product>) -> Vec<Warning> {
         match end {

@@ -118,7 +118,7 @@ mod tests {
         }
     }
 
-    /// Operations, each with the hooks inside of it behind dots.
+    /// Operations, each with the hooks inside of it after dots.
     fn operations(text: &str) -> Vec<Unfinished> {
         let operation = |word: &str| {
             let mut names = word.split('.');

@@ -13,7 +13,7 @@ use std::{io, path::PathBuf};
 #[serde(rename_all = "camelCase")]
 pub struct LogCall {
     /// Bytes of the file that the session did not write: from the end that it knew to the place of its own lines, or to
-    /// the end that it knows now. After a failed write they are all bytes behind the end that it knew.
+    /// the end that it knows now. After a failed write they are all bytes after the end that it knew.
     #[serde(default, skip_serializing_if = "Bytes::is_none")]
     pub bytes: Bytes,
     /// Where the bytes begin.
@@ -28,7 +28,7 @@ pub struct LogCall {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Begin {
-    /// At this offset. Bytes behind it were cut off.
+    /// At this offset. Bytes after it were cut off.
     At(u64),
     /// At the beginning: a file of an older version was replaced.
     Replaced,
@@ -38,7 +38,7 @@ pub enum Begin {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Outcome {
-    /// The lines are durable, behind the bytes.
+    /// The lines are durable, after the bytes.
     Written,
     /// Nothing was written, because other programs have written before. The file is known up to this offset.
     Behind(u64),

@@ -159,7 +159,7 @@ impl Shared {
             detail: Some(format!("{why}. The sessions go on. The recording can be replayed up to here")),
         };
         self.outbox.notify(Notice::NAME, notice);
-        // Behind the notice: stderr may be a file on the same full disk.
+        // After the notice: stderr may be a file on the same full disk.
         tracing::warn!(why, "the recording has ended");
     }
 

@@ -27,7 +27,7 @@ impl View {
     /// The largest answer to the context of a path, of this size: the limit of the model, and no more than the window leaves.
     /// Providers that add the limit to the request refuse a sum over the window, and the size of the request is partly
     /// estimated. So a hundredth of the window stays free, and a twentieth of a size without any report. Both leave half of
-    /// the room at least. Behind a refusal for the room kept for the answer the numbers are the provider's, until a request
+    /// the room at least. After a refusal for the room kept for the answer the numbers are the provider's, until a request
     /// succeeds.
     #[must_use]
     pub fn max_output(&self, path: &Path, usage: &Usage, model: Option<&ModelRef>) -> MaxOutput {
@@ -52,7 +52,7 @@ impl View {
     }
 }
 
-/// The newest refusal of a model for the room kept for an answer, behind which no request of the model succeeded. It is read
+/// The newest refusal of a model for the room kept for an answer, after which no request of the model succeeded. It is read
 /// from the path, so it holds on its branch and after a restart, too.
 #[derive(Debug, Clone, Copy)]
 pub struct Refused {

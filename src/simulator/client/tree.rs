@@ -1,4 +1,4 @@
-//! Navigations from a seed. They are drawn behind everything else of it, so that a scenario without navigations stays as it
+//! Navigations from a seed. They are drawn after everything else of it, so that a scenario without navigations stays as it
 //! is.
 
 use crate::{

@@ -1,4 +1,4 @@
-//! Hooks from a seed. They are drawn behind everything else of it, so that a scenario without hooks stays as it is.
+//! Hooks from a seed. They are drawn after everything else of it, so that a scenario without hooks stays as it is.
 
 use super::{Adds, At, Events, Fails, Keeps, Registered, Reply, Says, Supplies};
 use crate::{

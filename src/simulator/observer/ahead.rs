@@ -18,7 +18,7 @@ struct Begun {
     stop: Stop,
     /// Whether its draft was made, or cannot be made.
     is_ready: bool,
-    /// Whether its job was stopped in an earlier input. The effects of an input are seen behind all that it does.
+    /// Whether its job was stopped in an earlier input. The effects of an input are seen after all that it does.
     is_stopped: bool,
     drafted: Option<Drafted>,
 }
@@ -136,7 +136,7 @@ impl Ahead {
         self.spliced.get(id).is_some_and(|spliced| spliced.was_ready)
     }
 
-    /// A compaction entry was written for a path with these entries, `newer` ones behind the plan.
+    /// A compaction entry was written for a path with these entries, `newer` ones after the plan.
     pub fn completed(
         &self,
         id: &OperationId,

@@ -170,7 +170,7 @@ impl Cancels {
         }
         for id in self.due.drain(..) {
             let outcome = operations.outcome(&id);
-            // A recovery ends behind the write of its compaction.
+            // A recovery ends after the write of its compaction.
             let ends_later = !operations.is_open(&id) || operations.has_part(&id);
             // An operation that has not started waits for the end of the running one.
             let others = waits || operations.running().is_some();

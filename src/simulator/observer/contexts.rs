@@ -228,7 +228,7 @@ fn valid(messages: &[Value]) -> Verdict {
 struct Told<'a> {
     /// Entries that are sent, in order.
     kept: Vec<&'a Arc<Entry>>,
-    /// The newest message of the user behind the last reset.
+    /// The newest message of the user after the last reset.
     newest_by_user: Option<&'a Arc<Entry>>,
     /// Entries before the last reset.
     cleared: HashSet<&'a EntryId>,
@@ -286,7 +286,7 @@ impl<'a> Told<'a> {
     }
 }
 
-/// The usage is at the end of the answer, behind the messages or the body.
+/// The usage is at the end of the answer, after the messages or the body.
 fn fits(asked: &Asked, answer: &Answer, file: &File) -> Verdict {
     let end = match answer {
         Answer::Failed(_) => return Ok(()),

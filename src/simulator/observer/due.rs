@@ -26,7 +26,7 @@ pub enum Standing {
 #[derive(Debug)]
 struct Named {
     id: OperationId,
-    /// Whether it starts behind a write.
+    /// Whether it starts after a write.
     behind_write: bool,
 }
 
@@ -54,7 +54,7 @@ pub struct Due {
     relieved: bool,
     /// The model was changed while something ran. It is decided about in one of so many turns in which nothing runs.
     undecided: u32,
-    /// The model was changed, and no compaction was named for it. One may start by itself behind the work that runs.
+    /// The model was changed, and no compaction was named for it. One may start by itself after the work that runs.
     switched: bool,
     /// A navigation has not moved. A compaction may start by itself in one of so many turns in which nothing runs.
     stayed: u32,
@@ -85,7 +85,7 @@ impl Due {
         self.next.iter().map(|next| &next.id)
     }
 
-    /// Whether a compaction may start by itself behind a change of the model.
+    /// Whether a compaction may start by itself after a change of the model.
     pub fn is_switched(&self) -> bool {
         self.switched
     }
@@ -95,7 +95,7 @@ impl Due {
         self.introduced.get(id).copied()
     }
 
-    /// An append was answered: its `next` names the operation that runs, or one that starts behind it.
+    /// An append was answered: its `next` names the operation that runs, or one that starts after it.
     pub fn named_next(&mut self, asked: &Asked, result: &Value, standing: Standing) -> Verdict {
         let last = asked.params["messages"].as_array().and_then(|messages| messages.last());
         // An answer that is whole may report a prompt that the provider cut. Below 512 tokens nothing is taken for cut.
@@ -129,10 +129,10 @@ impl Due {
         self.names(asked, id, standing, by_answer)
     }
 
-    /// A change of the model was answered: its `next` names the operation that runs, or one that starts behind the answer.
+    /// A change of the model was answered: its `next` names the operation that runs, or one that starts after the answer.
     pub fn named_switch(&mut self, asked: &Asked, result: &Value, standing: Standing, busy: bool) -> Verdict {
         if busy {
-            // It begins behind the operation that runs or is planned, in a turn.
+            // It begins after the operation that runs or is planned, in a turn.
             (self.reported, self.undecided) = (TURNS, TURNS);
         }
         let (next, usage) = (&result["next"], &result["session"]["usage"]);

@@ -116,7 +116,7 @@ impl File {
         let Some(entry) = entry else {
             let written_by = if place == 0 { Writer::Session } else { Writer::Another };
             self.another_wrote |= place > 0;
-            // A broken line whose id can be read stands in the tree, behind the entry before it.
+            // A broken line whose id can be read stands in the tree, after the entry before it.
             let parent = self.lines.iter().rposition(|line| line.entry.is_some());
             if let Some((_, rest)) = text.split_once(r#""id":""#).filter(|_| place > 0)
                 && let Some((id, _)) = rest.split_once('"')
@@ -277,7 +277,7 @@ impl File {
         if self.is_there { (bytes + pieces * PLACEHOLDER) as u64 } else { u64::MAX }
     }
 
-    /// Whether this life found bytes behind the last whole line. A session reads an entry there that lacks its newline.
+    /// Whether this life found bytes after the last whole line. A session reads an entry there that lacks its newline.
     pub fn is_unfinished(&self) -> bool {
         self.is_there && self.found > self.bytes.len()
     }
@@ -364,7 +364,7 @@ impl File {
     }
 
     /// The entries above the newest line that was announced, that one included. Lines of a write that was not confirmed may
-    /// stand behind it.
+    /// stand after it.
     pub fn announced_chain(&self) -> impl Iterator<Item = &Arc<Entry>> {
         self.above(self.announced.checked_sub(1).filter(|last| *last > 0))
     }

@@ -98,7 +98,7 @@ impl Idling {
         matches!(self.during, During::Activity | During::Work)
     }
 
-    /// An input was handled. Behind it so many contexts wait for an end.
+    /// An input was handled. After it so many contexts wait for an end.
     pub fn after_input(&self, operations: &Operations, held: usize) -> Verdict {
         let runs = operations.idle_that_can_end().or(self.planned.as_ref().map(|(id, _)| id));
         require(runs.is_none() || self.during != During::Activity, Rule::IdleGivesWay, || {

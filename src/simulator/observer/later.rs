@@ -1,4 +1,4 @@
-//! Compactions after the turn: each waits for a complete answer without calls, and starts behind it.
+//! Compactions after the turn: each waits for a complete answer without calls, and starts after it.
 
 use super::{
     Rule, Verdict, Violation,
@@ -66,7 +66,7 @@ impl Later {
         if self.pending.contains(&id) {
             return Ok(());
         }
-        // A compaction that was planned behind the turn starts with its answer.
+        // A compaction that was planned after the turn starts with its answer.
         let starts_now = self.was_over(&id) == Some(true);
         let other = self.pending.iter().find(|id| !ends(id) && !starts_now);
         require(other.is_none(), Rule::RefusedWhileBusy, || {
@@ -100,7 +100,7 @@ impl Later {
         })
     }
 
-    /// An append was answered: the operation that `next` names starts behind the turn that it ends. `runs`: whether an
+    /// An append was answered: the operation that `next` names starts after the turn that it ends. `runs`: whether an
     /// operation runs.
     pub fn named_next(
         &self,
@@ -114,7 +114,7 @@ impl Later {
         let id = next["operationId"].as_str().map(OperationId::from).filter(|_| next["reason"] == "manual");
         let Some(id) = id.filter(|id| !runs(id)) else { return Ok(()) };
         let waits = self.pending.contains(&id) || requests.waiting_for_compaction().any(Asked::comes_later);
-        // Its entries are announced behind the answer.
+        // Its entries are announced after the answer.
         let newest = file.chain().find(|entry| entry.outline().is_some());
         let is_over = newest.is_some_and(|newest| ends_turn(newest, file));
         let is_due = waits && (is_over || file.another_wrote());
@@ -249,7 +249,7 @@ pub fn joined(requests: &Requests) -> Option<TicketNumber> {
 pub fn owner(later: &Later, id: &OperationId, requests: &Requests) -> Option<TicketNumber> {
     let waiting = || requests.waiting_for_compaction();
     let found = match later.was_over(id) {
-        // It was planned before its start. One that comes later would have been first behind a turn.
+        // It was planned before its start. One that comes later would have been first after a turn.
         Some(false) => waiting().find(|asked| !asked.comes_later()),
         Some(true) => None,
         // It starts before it is planned, or was cancelled before.

@@ -41,7 +41,7 @@ pub fn hold(core: &Core, file: &File) -> Verdict {
     })
 }
 
-/// The longest answer of a context fits. `end`: the fields behind the messages or the body.
+/// The longest answer of a context fits. `end`: the fields after the messages or the body.
 pub fn fit(end: &Value, file: &File) -> Verdict {
     let Some(output) = end["maxOutputTokens"].as_u64() else { return Ok(()) };
     let usage = &end["usage"];

@@ -91,7 +91,7 @@ struct Open {
     given: Option<EntryId>,
     /// Entries that were announced as its own, newest last, by their places.
     announced: Vec<usize>,
-    /// The usage that was sent behind the newest of them.
+    /// The usage that was sent after the newest of them.
     usage: Option<Usage>,
 }
 
@@ -365,7 +365,7 @@ impl Operations {
         })
     }
 
-    /// A request for a compaction with an expected leaf was answered: its plan was made while nothing had changed behind it.
+    /// A request for a compaction with an expected leaf was answered: its plan was made while nothing had changed after it.
     pub fn expected_leaf(&self, asked: &Asked, result: &Value, file: &File) -> Verdict {
         let expected = asked.params["expectedLeafId"].as_str().map(EntryId::from);
         let plan = result["operationId"].as_str().and_then(|id| self.plans.get(&OperationId::from(id)));
@@ -381,13 +381,13 @@ impl Operations {
         })
     }
 
-    /// An append was answered: its `next` names the operation that runs, or one that starts behind it.
+    /// An append was answered: its `next` names the operation that runs, or one that starts after it.
     pub fn named_next(&mut self, asked: &Asked, result: &Value) -> Verdict {
         let standing = self.standing(result);
         self.due.named_next(asked, result, standing)
     }
 
-    /// A change of the model was answered: its `next` names the operation that runs, or one that starts behind the answer.
+    /// A change of the model was answered: its `next` names the operation that runs, or one that starts after the answer.
     pub fn named_switch(&mut self, asked: &Asked, result: &Value) -> Verdict {
         let (standing, busy) = (self.standing(result), self.running().is_some() || self.is_planned());
         self.due.named_switch(asked, result, standing, busy)
@@ -457,7 +457,7 @@ impl Operations {
                     let running = self.open.last().map(|open| &open.id);
                     return self.ahead.begins(&order.id, &order.stop, running);
                 }
-                // The plan of an automatic compaction is made behind its start.
+                // The plan of an automatic compaction is made after its start.
                 if !self.is_open(&order.id) && !idles {
                     self.planning = Some(Planning { id: order.id.clone(), stop: order.stop.clone(), failed: false });
                 }

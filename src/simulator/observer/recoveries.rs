@@ -1,4 +1,4 @@
-//! Recoveries and other automatic maintenance: when they may start, how often, and the context behind them.
+//! Recoveries and other automatic maintenance: when they may start, how often, and the context after them.
 
 use super::{Rule, Verdict, file::File, requests::Asked, require};
 use crate::{
@@ -27,7 +27,7 @@ const MOST_OVERFLOWS: usize = 2;
 /// Most recoveries in a row.
 const MOST_RECOVERIES: usize = 3;
 
-/// The session behind an input, as far as recoveries depend on it.
+/// The session after an input, as far as recoveries depend on it.
 #[derive(Debug, Clone, PartialEq)]
 struct Snapshot {
     usage: Usage,
@@ -217,7 +217,7 @@ impl Recoveries {
         }
     }
 
-    /// The usage behind the last input.
+    /// The usage after the last input.
     pub fn usage(&self) -> Option<&Usage> {
         self.last.as_ref().map(|last| &last.usage)
     }
@@ -331,7 +331,7 @@ impl Recoveries {
         removal: Option<usize>,
         file: &File,
     ) -> Result<(), super::Violation> {
-        // The entry behind the edit records the attempt. A client may go on from between both.
+        // The entry after the edit records the attempt. A client may go on from between both.
         let recorded = removal.map(|place| place + 1).filter(|place| file.entry(*place).is_some());
         let Some(entry) = recorded.or(removal).and_then(|place| file.entry(place)) else { return Ok(()) };
         self.attempts.insert(entry.id.clone(), reason);
@@ -481,7 +481,7 @@ impl Recoveries {
     }
 }
 
-/// Whether a message of the user or an answer stands behind an answer.
+/// Whether a message of the user or an answer stands after an answer.
 fn went_on(answer: Option<&EntryId>, file: &File) -> bool {
     let mut behind = file.chain().take_while(|entry| Some(&entry.id) != answer);
     behind.any(|entry| entry.outline().is_some_and(|it| matches!(it.role, Role::User | Role::Assistant)))

@@ -37,7 +37,7 @@ impl Asked {
         self.method == "session/compact" && self.params["when"] == "after_turn" && self.params["dryRun"] != true
     }
 
-    /// Whether it is a request for the context that is answered behind the compaction that runs.
+    /// Whether it is a request for the context that is answered after the compaction that runs.
     pub fn waits_as_context(&self) -> bool {
         self.method == "session/context" && self.params["wait"] == true
     }
@@ -176,7 +176,7 @@ impl Requests {
                 continue;
             }
             if let Some((parent, above)) = &before {
-                // The context of an answer may be recorded behind it.
+                // The context of an answer may be recorded after it.
                 let before = file.first_above(place, |entry| entry.ours("report").is_none());
                 require(before.is_some_and(|it| it.id == *parent) && place > *above, Rule::Chained, || {
                     format!("{id:?} does not follow {parent:?}")
@@ -237,7 +237,7 @@ impl Requests {
     pub fn edited(&self, asked: &Asked, result: &Value, file: &File) -> Verdict {
         let Some(id) = result["entryId"].as_str().map(EntryId::from) else { return Ok(()) };
         let Some(place) = file.newest(&id) else {
-            // A pin may name an entry that stands behind a piece of another one on the same line.
+            // A pin may name an entry that stands after a piece of another one on the same line.
             let detail = || format!("{} {} names {id:?}", asked.method, asked.number);
             return require(file.is_on_broken_line(&id), Rule::AnsweredIsDurable, detail);
         };

@@ -40,7 +40,7 @@ pub enum Rule {
     LostLogEnds,
     /// Pipelined appends are written in their order.
     AppendOrder,
-    /// An append with `expectedLeafId` is written only while nothing has changed behind that entry.
+    /// An append with `expectedLeafId` is written only while nothing has changed after that entry.
     ExpectedLeaf,
     /// The entry of an appended message has its content.
     MessageKept,
@@ -90,7 +90,7 @@ pub enum Rule {
     OrderAfterEnd,
     /// `settled` is sent once whenever the session turns from busy to idle.
     SettledOnce,
-    /// Behind `settled` nothing starts without a request.
+    /// After `settled` nothing starts without a request.
     NothingBehindSettled,
     /// A cancel is answered before the next effect that is not its own.
     CancelWaitsForNothing,
@@ -114,7 +114,7 @@ pub enum Rule {
     UnreadStays,
     /// A removed answer is in no later context.
     RemovedStaysOut,
-    /// A recovery starts behind the edit that removes its answer.
+    /// A recovery starts after the edit that removes its answer.
     RecoveryFollowsEdit,
     /// A recovery answers a request that was too long, or an answer that was cut off.
     RecoveryWasNeeded,
@@ -124,9 +124,9 @@ pub enum Rule {
     AttemptsAreBounded,
     /// The compaction of a recovery leaves less than was rejected, and at the second attempt at most 70 % of it.
     AttemptShrinks,
-    /// A context right behind a recovery is not refused.
+    /// A context right after a recovery is not refused.
     RecoveredFits,
-    /// A context right behind a failed recovery is refused.
+    /// A context right after a failed recovery is refused.
     FailedRefuses,
     /// With automatic maintenance off no automatic compaction starts.
     OffIsOff,
@@ -152,7 +152,7 @@ pub enum Rule {
     NoneAheadWithHooks,
     /// A summary that is made ahead changes nothing and has no event before its compaction.
     AheadIsQuiet,
-    /// A compaction after the turn is planned behind a complete answer without calls.
+    /// A compaction after the turn is planned after a complete answer without calls.
     AfterTheTurn,
     /// A compaction after the turn starts when the turn is over and nothing else runs.
     LaterStarts,
@@ -178,11 +178,11 @@ pub enum Rule {
     BudgetHolds,
     /// A hook starts inside of a compaction and ends once, before its compaction.
     HooksEnd,
-    /// A hook is asked where it was registered when the draft began, and behind no decision of a hook.
+    /// A hook is asked where it was registered when the draft began, and after no decision of a hook.
     HooksRegistered,
     /// The outcome of a hook is the one of its answer, or its compaction ends.
     HookOutcome,
-    /// An answer to a hook is used until its deadline, and not behind it.
+    /// An answer to a hook is used until its deadline, and not after it.
     LateHook,
     /// A compaction that a hook cancels ends as cancelled.
     HookCancels,
@@ -194,7 +194,7 @@ pub enum Rule {
     HookDataKept,
     /// `tree_changed` and the answer of a navigation name the leaf of the file.
     LeafIsNamed,
-    /// The summary of a branch stands behind the target of its navigation.
+    /// The summary of a branch stands after the target of its navigation.
     SummaryAtTarget,
     /// A leaf that is entered again has the context with which it was left.
     ThereAndBack,

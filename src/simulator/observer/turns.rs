@@ -168,10 +168,10 @@ impl Turns {
         })
     }
 
-    /// An input was handled. Behind it so many commands wait for their turn, and so many contexts for an end.
+    /// An input was handled. After it so many commands wait for their turn, and so many contexts for an end.
     pub fn after_input(&self, waiting: usize, held: usize, operations: &Operations) -> Verdict {
         let busy = operations.busy();
-        // A compaction that was cancelled before its start ends with the turn behind the log's return.
+        // A compaction that was cancelled before its start ends with the turn after the log's return.
         let ends = operations.log_is_out() || self.before_turn && operations.is_planned();
         let decides = operations.is_counting() || operations.may_decide();
         require(held == 0 || busy.is_some() || ends || decides, Rule::HeldContext, || {

@@ -73,7 +73,7 @@ fn other_script(prompt: &str) -> String {
     headings(prompt).enumerate().map(line).collect()
 }
 
-/// The prompt behind the frames of the conversation.
+/// The prompt after the frames of the conversation.
 pub fn instructions(prompt: &str) -> &str {
     ["</conversation>", "</previous-summary>", "</additional-context>"]
         .iter()

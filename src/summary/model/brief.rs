@@ -1,4 +1,4 @@
-//! The request to a summarizer: the conversation in its frame, and the prompt behind it. Every request contains the
+//! The request to a summarizer: the conversation in its frame, and the prompt after it. Every request contains the
 //! topics that a person wants to be kept and the context of hooks.
 
 use super::{check::Form, language::Language, transcript::without_labels};

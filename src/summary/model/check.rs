@@ -226,14 +226,14 @@ pub struct Supplied<'a> {
     pub measure: &'a dyn Fn(&str) -> u64,
 }
 
-/// The text behind reasoning that a model wrote into its answer, and whether there was any.
+/// The text after reasoning that a model wrote into its answer, and whether there was any.
 fn without_thoughts(text: &str) -> (&str, bool) {
     for (open, close) in [("<think>", "</think>"), ("<thinking>", "</thinking>"), ("<analysis>", "</analysis>")] {
         if let Some(inside) = text.trim_start().strip_prefix(open) {
             return (inside.split_once(close).map_or("", |(_, after)| after), true);
         }
     }
-    // Some servers cut the opening tag off. Behind a heading it is only spoken of.
+    // Some servers cut the opening tag off. After a heading it is only spoken of.
     match text.split_once("</think>") {
         Some((before, after)) if form::headings(before).is_empty() => (after, true),
         _ => (text, false),

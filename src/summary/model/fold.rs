@@ -14,7 +14,7 @@ pub struct Chunk {
     pub text: String,
     /// Its size in tokens, the sum of its messages.
     pub tokens: u64,
-    /// The first message behind it.
+    /// The first message after it.
     pub until: usize,
 }
 
@@ -28,7 +28,7 @@ impl Pieces {
         Self(texts.into_iter().map(|text| (measure(&text) + SEAM, text)).map(|(tokens, text)| (text, tokens)).collect())
     }
 
-    /// The pieces from `from` on behind those of a summary that is too large for one request. Each of its pieces has some
+    /// The pieces from `from` on after those of a summary that is too large for one request. Each of its pieces has some
     /// of its lines.
     #[must_use]
     pub fn behind(&self, summary: &str, from: usize, measure: &dyn Fn(&str) -> u64) -> Self {

@@ -74,7 +74,7 @@ impl Material {
         let says_enough =
             |words: &[String]| language::script(&words.iter().map(String::as_str).collect::<Vec<_>>()).is_some();
         let mut words = span.said_by_user();
-        // "Yes" is no language. The entries behind the span are of the same user, and the previous summary is in their
+        // "Yes" is no language. The entries after the span are of the same user, and the previous summary is in their
         // language.
         if !says_enough(&words) {
             words.extend(span.said_by_user_later());

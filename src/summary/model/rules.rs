@@ -82,7 +82,7 @@ pub fn with(summary: &str, rules: &[&str], room: u64, measure: &dyn Fn(&str) -> 
     }
     const HEADING: &str = "## Constraints & Preferences";
     let Some(at) = find_heading(summary, HEADING) else {
-        // Behind the goal, where there is one.
+        // After the goal, where there is one.
         let at = find_heading(summary, "## Goal").map_or(0, |goal| next_heading(summary, goal));
         let (before, after) = summary.split_at(at);
         let before = before.trim_end();

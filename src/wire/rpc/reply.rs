@@ -82,7 +82,7 @@ impl Ignored {
         Some(format!("{{\"_meta\":{}{comma}{rest}", json!({"ignored": self.keys})))
     }
 
-    /// The notice behind an answer that has no place for the keys.
+    /// The notice after an answer that has no place for the keys.
     fn notice(&self) -> NoticeParams {
         let keys: Vec<_> = self.keys.iter().map(|key| format!("`{key}`")).collect();
         NoticeParams {

@@ -37,7 +37,7 @@ impl Library {
         Ok(())
     }
 
-    /// Reads the first lines of a path that stand right behind each other, and returns the number of their entries. None
+    /// Reads the first lines of a path that stand right after each other, and returns the number of their entries. None
     /// where the first line cannot stand as it is.
     fn neighbours(&self, path: &[Place], source: &Source, piece: &mut Vec<u8>) -> Result<usize, StoreError> {
         let index = self.index();

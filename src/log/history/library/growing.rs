@@ -1,4 +1,4 @@
-//! The path behind a write, read by the index: the parent of the new entries may lie anywhere in the file.
+//! The path after a write, read by the index: the parent of the new entries may lie anywhere in the file.
 
 use super::Library;
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
 use std::{collections::HashMap, iter, sync::Arc};
 
 impl Library {
-    /// The path to the last of these entries, which stand behind all others, as far back as its context needs. None where
+    /// The path to the last of these entries, which stand after all others, as far back as its context needs. None where
     /// the index does not know its parents.
     ///
     /// # Errors

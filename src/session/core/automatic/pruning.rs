@@ -14,7 +14,7 @@ use crate::{
 
 impl Core {
     /// The edits of a pruning that brings the context below the threshold. Superseded reads leave alone where the context is
-    /// then as small as behind a compaction. A pruning that costs more than it saves is left to the compaction, unless the
+    /// then as small as after a compaction. A pruning that costs more than it saves is left to the compaction, unless the
     /// last one did not complete.
     pub(in crate::session::core) fn pruning_that_suffices(&mut self) -> Option<Staged> {
         if self.decision().why == Why::Images {

@@ -129,7 +129,7 @@ impl Covered {
 }
 
 impl Making {
-    /// Whether a session is as it was when the summary began, but for messages behind it.
+    /// Whether a session is as it was when the summary began, but for messages after it.
     fn is_current(&self, state: &State) -> bool {
         let path = state.path();
         self.covered.begins(path)
@@ -138,7 +138,7 @@ impl Making {
             && path[self.covered.entries..].iter().all(|entry| !self.is_changed_by(entry, path))
     }
 
-    /// Whether an entry behind the covered ones changes what is summarized.
+    /// Whether an entry after the covered ones changes what is summarized.
     fn is_changed_by(&self, entry: &Entry, path: &Path) -> bool {
         if planted(Fault::StaleSpliced) {
             return false;
@@ -156,7 +156,7 @@ impl Making {
         }
     }
 
-    /// Whether it summarizes a message of the user that no model has read: the answer behind it was removed.
+    /// Whether it summarizes a message of the user that no model has read: the answer after it was removed.
     fn covers_unread(&self, path: &Path) -> bool {
         let unread = path.len() - plan::unread(path).len();
         path.iter().take(self.cut()).skip(unread).any(|entry| entry.is_from(Role::User))
@@ -192,7 +192,7 @@ impl Ahead {
         self.rest = None;
     }
 
-    /// Lets another one begin behind one that no model wrote: a compaction was written.
+    /// Lets another one begin after one that no model wrote: a compaction was written.
     pub fn begins_anew(&mut self) {
         self.failing.begins_anew();
     }
@@ -216,7 +216,7 @@ impl Ahead {
         }
     }
 
-    /// Whether a summary is being made. Its costs are written behind the leaf, so the session does not sleep.
+    /// Whether a summary is being made. Its costs are written after the leaf, so the session does not sleep.
     pub fn runs(&self) -> bool {
         self.making.as_ref().is_some_and(|making| !making.is_ready())
     }
@@ -234,7 +234,7 @@ impl Ahead {
 
 impl Core {
     /// Begins a summary ahead of the threshold, if the context is near it and nothing else is to happen. `usage`: the usage
-    /// behind the append.
+    /// after the append.
     pub(in crate::session::core) fn look_ahead(&mut self, usage: &Usage) {
         self.upkeep.ahead.speed.grew_to(self.now, usage.context_tokens);
         // Nearly all appends end here.
@@ -439,7 +439,7 @@ impl Core {
         }
     }
 
-    /// Whether the context behind a draft that was begun ahead leaves room for the conversation.
+    /// Whether the context after a draft that was begun ahead leaves room for the conversation.
     fn leaves_room(&self, draft: &Draft) -> bool {
         let Fullness { budget, scale, .. } = self.state.measure();
         let then = draft.plan.demand;

@@ -39,7 +39,7 @@ impl CommandMethod for SessionAppend {
 }
 
 impl Core {
-    /// Makes the entries of an append behind those before it, or refuses it. Returns whether another append may follow in
+    /// Makes the entries of an append after those before it, or refuses it. Returns whether another append may follow in
     /// the same write.
     pub(in crate::session::core) fn stage(
         &mut self,
@@ -165,7 +165,7 @@ pub struct Staged {
     pub is_outdated: bool,
 }
 
-/// Makes entries of messages, behind `leaf` and the appends that are written with them.
+/// Makes entries of messages, after `leaf` and the appends that are written with them.
 ///
 /// # Errors
 /// When a message is not one, or the client's picture of the session is not how it is.
@@ -273,8 +273,8 @@ fn marker_of(requested: &Requested, answer: &EntryId, stamps: &mut Stamps) -> Re
     mirroring::entry_of("custom", &stamp, Some(answer), &fields).ok_or_else(defect)
 }
 
-/// The last of the lines for other programs that belong to an entry, where there are any: what goes on behind the entry
-/// goes on behind them. Behind the leaf as clients see it these are all markers.
+/// The last of the lines for other programs that belong to an entry, where there are any: what goes on after the entry
+/// goes on after them. After the leaf as clients see it these are all markers.
 fn behind_mirrors(state: &State, parent: &EntryId) -> Result<EntryId, NotStaged> {
     let (path, history) = (state.path(), state.history());
     if path.visible_leaf() == Some(parent)

@@ -348,7 +348,7 @@ impl Core {
         }
     }
 
-    /// Sends a step of a hook. The client is asked behind the start event.
+    /// Sends a step of a hook. The client is asked after the start event.
     fn hook_reported(&mut self, id: &OperationId, step: &HookStep) {
         let Self { work, upkeep, effects, .. } = self;
         let Some(operation) = work.drafting(id) else { return };
@@ -366,7 +366,7 @@ impl Core {
         }
     }
 
-    /// Takes the costs that are not written yet, as entries behind the leaf.
+    /// Takes the costs that are not written yet, as entries after the leaf.
     pub(in crate::session::core) fn take_costs(&mut self) -> CostEntries {
         let leaf = self.state.path().last().map(|leaf| &leaf.id);
         self.costs.take(leaf, &mut self.stamps, &self.state.settings().settings)

@@ -147,7 +147,7 @@ impl Core {
 
     /// Answers with the context of any entry.
     pub(in crate::session::core) fn answer_context(&mut self, params: ContextParams, ticket: Ticket) {
-        // Lines of ours right behind an entry belong to it, and those behind an earlier entry may stand on another branch.
+        // Lines of ours right after an entry belong to it, and those after an earlier entry may stand on another branch.
         let is_here = params.leaf_entry_id.as_ref().is_none_or(|leaf| self.state.visible_leaf().as_ref() == Some(leaf));
         let here = is_here.then(|| self.state.path().clone());
         if params.leaf_entry_id.is_none() {

@@ -1,4 +1,4 @@
-//! Notices behind the end of a compaction: quality that may be lost, and settings that act in another way than they say.
+//! Notices after the end of a compaction: quality that may be lost, and settings that act in another way than they say.
 
 use crate::{
     compaction::draft::Shortened,
@@ -55,7 +55,7 @@ pub(in crate::session::core) fn of_shortened(entries: &[Shortened]) -> Option<Wa
 }
 
 impl Core {
-    /// The notices behind the end of an operation.
+    /// The notices after the end of an operation.
     pub(in crate::session::core) fn notices_behind(
         &mut self,
         kind: &OperationKind,

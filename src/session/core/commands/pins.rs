@@ -136,7 +136,7 @@ fn is_stray(state: &State, entry: &Entry) -> bool {
             .any(|message| message.entry_shown() == Some(&entry.id))
 }
 
-/// The next pin on the path behind an entry that was compacted away.
+/// The next pin on the path after an entry that was compacted away.
 fn next_pin(state: &State, id: &EntryId) -> Option<EntryId> {
     let path = state.path();
     let place = |id: &EntryId| state.history().index()?.find(id);

@@ -132,7 +132,7 @@ pub(in crate::session::core) fn judged(state: &State, pruned: &Pruned, now: Time
     })
 }
 
-/// The tokens of the context behind the first edit of a pruning that stay.
+/// The tokens of the context after the first edit of a pruning that stay.
 fn behind(state: &State, pruned: &Pruned) -> u64 {
     let context = context::build(state.path(), &state.settings().prompts);
     let edited: HashSet<&EntryId> = pruned.edits.iter().map(|edit| &edit.target_id).collect();
@@ -185,7 +185,7 @@ mod tests {
     use super::*;
     use crate::session::core::held::{Held, answer, events, line, log_work};
 
-    /// Lines of messages, each behind the one before.
+    /// Lines of messages, each after the one before.
     fn lines(messages: &[serde_json::Value]) -> Vec<String> {
         let parent = |at: usize| at.checked_sub(1).map(|before| format!("e{before}"));
         let line = |(at, message): (usize, &serde_json::Value)| {

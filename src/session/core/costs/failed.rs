@@ -53,7 +53,7 @@ impl FailedAhead {
         self.failure = later.failure.or(self.failure.take());
     }
 
-    /// Its entry behind `parent`.
+    /// Its entry after `parent`.
     pub fn entry(&self, stamps: &mut Stamps, parent: Option<&EntryId>) -> Option<Arc<Entry>> {
         let fields = [("customType", "abridged.speculation_failed".into()), ("data", json!(self))];
         mirroring::entry_of("custom", &stamps.stamp(), parent, &fields)

@@ -24,7 +24,7 @@ fn awaits_answer(path: &Path) -> bool {
     newest.is_some_and(|newest| matches!(newest.role, Role::User | Role::Developer | Role::ToolResult))
 }
 
-/// Whether a tool call waits for its result. A text that was pinned behind the call answers nothing, and neither does the
+/// Whether a tool call waits for its result. A text that was pinned after the call answers nothing, and neither does the
 /// summary of a branch that was left for the call.
 fn awaits_result(path: &Path) -> bool {
     let mut batch = Batch::default();

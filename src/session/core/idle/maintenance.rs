@@ -341,7 +341,7 @@ impl Core {
         self.leave_turn();
     }
 
-    /// Ends the round around a compaction that has ended. The end of the compaction comes first, and `notices` behind both.
+    /// Ends the round around a compaction that has ended. The end of the compaction comes first, and `notices` after both.
     pub(in crate::session::core) fn finish_idle(
         &mut self,
         compaction: Operation,

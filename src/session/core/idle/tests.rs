@@ -58,7 +58,7 @@ fn of(lines: &[String]) -> Held {
     held
 }
 
-/// The same behind an append.
+/// The same after an append.
 fn idle() -> Held {
     let mut held = opened();
     append(&mut held, 1, &[user(), answered()]);

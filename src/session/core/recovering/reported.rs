@@ -1,4 +1,4 @@
-//! Failed answers that were appended while maintenance ran. They are decided about behind it.
+//! Failed answers that were appended while maintenance ran. They are decided about after it.
 
 use super::judging::Judged;
 use crate::{
@@ -73,7 +73,7 @@ impl Core {
         !self.recoveries.reported.is_empty()
     }
 
-    /// Whether the turn at the leaf is repeated behind the maintenance that runs: its answer failed, and will leave the context.
+    /// Whether the turn at the leaf is repeated after the maintenance that runs: its answer failed, and will leave the context.
     pub(in crate::session::core) fn repeats_behind_maintenance(&self) -> bool {
         let leaf = self.state.path().visible_leaf();
         let at_leaf = self.recoveries.reported.last().filter(|it| Some(&it.judged.answer.id) == leaf);
@@ -351,7 +351,7 @@ mod tests {
         }
     }
 
-    /// A draft is being made. Behind it, refusals with these params are appended, and a context waits with number 9.
+    /// A draft is being made. After it, refusals with these params are appended, and a context waits with number 9.
     fn refusals(held: &mut Held, params: &[Value]) -> DraftOrder {
         let order = held.begin_draft(1);
         for (number, params) in (2..).zip(params) {
@@ -480,7 +480,7 @@ mod tests {
         assert_eq!(usages(&held.back(work)), 1);
     }
 
-    /// A refusal behind a compaction of another program, and a context that waits with number 2. The index is being built.
+    /// A refusal after a compaction of another program, and a context that waits with number 2. The index is being built.
     fn without_past() -> (Held, crate::session::jobs::Job) {
         let mut held = Held::of(&compacted_messages(), 0);
         refused(&mut held, 1);

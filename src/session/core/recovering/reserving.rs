@@ -54,7 +54,7 @@ impl Core {
         self.works_in_front() && self.work.operation().is_some_and(|operation| self.is_maintenance(operation))
     }
 
-    /// The turn that a client repeats behind such a refusal.
+    /// The turn that a client repeats after such a refusal.
     pub(super) fn repeat(&self, judged: &Judged, refused: Reservation) -> DueRepeat {
         let path = self.state.path();
         let session = self.state.model(path);

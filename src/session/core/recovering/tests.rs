@@ -619,7 +619,7 @@ fn a_repeat_of_a_context_over_the_window_needs_maintenance() {
     }
 }
 
-/// An answer that was cut off while a draft was made, a long output behind it, and a context over the window that waits with
+/// An answer that was cut off while a draft was made, a long output after it, and a context over the window that waits with
 /// number 9. The entries of the recovery are being written.
 fn reported_over_window() -> (Held, crate::session::log_work::LogWork) {
     let mut held = Held::new();

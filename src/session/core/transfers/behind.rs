@@ -1,4 +1,4 @@
-//! Maintenance behind a transfer. Entries that came while it ran may have crossed the threshold. No answer named maintenance
+//! Maintenance after a transfer. Entries that came while it ran may have crossed the threshold. No answer named maintenance
 //! then, because none could start.
 
 use crate::session::{
@@ -8,7 +8,7 @@ use crate::session::{
 };
 
 impl Core {
-    /// A transfer ends. Behind one that left the conversation to a new session nothing is done here, and nothing behind a move:
+    /// A transfer ends. After one that left the conversation to a new session nothing is done here, and nothing after a move:
     /// a client that looks at another branch must find it as it was.
     pub(in crate::session::core) fn transfer_ends(&mut self, kind: &OperationKind, end: &End<Product>) {
         if let Some(product) = end.product().filter(|product| product.replaces_session()) {
@@ -20,12 +20,12 @@ impl Core {
         }
     }
 
-    /// Whether maintenance behind a transfer waits for a decision.
+    /// Whether maintenance after a transfer waits for a decision.
     pub(in crate::session::core) fn is_behind_transfer(&self) -> bool {
         self.upkeep.behind_transfer
     }
 
-    /// Starts the maintenance behind a transfer, if it is still due.
+    /// Starts the maintenance after a transfer, if it is still due.
     pub(in crate::session::core) fn decide_behind_transfer(&mut self) {
         self.upkeep.behind_transfer = false;
         if self.maintenance_is_due() {

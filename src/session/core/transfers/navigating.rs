@@ -130,7 +130,7 @@ impl Core {
         navigating: Navigating,
         text: Option<TransferText>,
     ) -> Result<Delivery, Failure> {
-        // Pins and undos that stood behind the leaf before are no news.
+        // Pins and undos that stood after the leaf before are no news.
         let stays = match &navigating.route.from {
             Some(last) => self.state.unchanged_since(last),
             None => self.state.path().iter().all(|entry| !entry.in_context()),

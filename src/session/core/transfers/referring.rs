@@ -147,7 +147,7 @@ impl Core {
         texts.take(NEWEST_MESSAGES).collect()
     }
 
-    /// The entry of a reference behind the leaf.
+    /// The entry of a reference after the leaf.
     pub(super) fn staged_reference(
         &mut self,
         is_introduced: bool,

@@ -446,7 +446,7 @@ impl Writing<'_> {
         sharing(live.reasoning, wanted, left.min(candidate.output.unwrap_or(u64::MAX)))
     }
 
-    /// The message behind the conversation.
+    /// The message after the conversation.
     fn prompt(&self, most: u64, refused: Option<&str>) -> Clean {
         let mut text = self.order.view.prompts().get(Prompt::HandoffDocument).to_owned();
         let mut add = |line: String| {

@@ -115,7 +115,7 @@ fn visible<'a>(mut chain: impl Iterator<Item = &'a Arc<Entry>>) -> Option<EntryI
     chain.find(|entry| !entry.is_marker()).map(|entry| entry.id.clone())
 }
 
-/// The entry of a navigation among those of a write. A marker behind messages says where the leaf stays.
+/// The entry of a navigation among those of a write. A marker after messages says where the leaf stays.
 pub(super) fn moved_by(work: &AppendWork) -> Option<&Arc<Entry>> {
     let is_move = |entry: &&Arc<Entry>| entry.ours("leaf").is_some() || matches!(entry.body, Body::BranchSummary(_));
     let says = work.entries.iter().any(|entry| entry.outline().is_some());

@@ -9,7 +9,7 @@ use crate::{
 /// Milliseconds of an hour.
 const HOUR: i64 = 3_600_000;
 
-/// The most tokens of an hour that come to nothing, in windows. Behind them no request is sent.
+/// The most tokens of an hour that come to nothing, in windows. After them no request is sent.
 const WINDOWS: u64 = 2;
 /// The part of a size that the session may count, in percent. It counts by a tokenizer, and the models of the simulator by a
 /// quarter of the characters: their texts have up to eight characters in a token.

@@ -1,4 +1,4 @@
-//! The usage that clients are sent behind the entries of an append.
+//! The usage that clients are sent after the entries of an append.
 
 use super::super::{Rule, Verdict, require};
 use crate::{protocol::types::Usage, session::core::Core, wire::outbox::About};
@@ -11,7 +11,7 @@ pub struct UsageSent {
     sent: Option<Value>,
     /// The usage of the answer of an append of this input.
     answered: Option<Value>,
-    /// Whether the usage was sent behind that answer.
+    /// Whether the usage was sent after that answer.
     follows: bool,
 }
 
@@ -34,7 +34,7 @@ impl UsageSent {
         self.follows = true;
     }
 
-    /// An input was handled: the usage of its last append was sent behind the entries, where it is another one.
+    /// An input was handled: the usage of its last append was sent after the entries, where it is another one.
     pub fn after_input(&mut self, core: &Core) -> Verdict {
         let answered = self.answered.take();
         match (&self.sent, answered) {

@@ -56,7 +56,7 @@ fn splices(play: &mut Play, operation: &str, tokens_before: u64) -> Verdict {
     play.emit(Some(operation), start)
 }
 
-/// The compaction is written, and keeps what is behind this entry.
+/// The compaction is written, and keeps what is after this entry.
 fn ends(play: &mut Play, operation: &str, first_kept: Option<&Arc<Entry>>) -> Verdict {
     let compaction = play.written(operation)?;
     let mut result = result(&compaction, 100);

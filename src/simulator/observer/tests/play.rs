@@ -257,7 +257,7 @@ impl Play {
         self.effect(Effect::Record(vec![with(inside)]))
     }
 
-    /// The steps behind an end.
+    /// The steps after an end.
     pub fn settles(&mut self) -> Verdict {
         self.status(idle())?;
         self.emit(None, Event::Settled { aborted: false })?;

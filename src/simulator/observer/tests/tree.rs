@@ -36,7 +36,7 @@ fn begins(play: &mut Play, operation: &str, kind: &str) -> Verdict {
     play.status(moving(Some(operation)))
 }
 
-/// The line that moves the leaf behind an entry.
+/// The line that moves the leaf after an entry.
 fn moves(play: &mut Play, operation: &str, target: &EntryId) -> Verdict {
     play.leaf = Some(target.clone());
     let data = json!({"targetEntryId": target});
@@ -60,7 +60,7 @@ fn ends(play: &mut Play) -> Verdict {
     play.done()
 }
 
-/// A summary behind an entry, announced.
+/// A summary after an entry, announced.
 fn summarized(play: &mut Play, behind: &EntryId, target: &EntryId) -> Result<Arc<Entry>, Violation> {
     begins(play, "a", "branch_summary")?;
     let (target_entry_id, common_ancestor_id) = (target.clone(), None);

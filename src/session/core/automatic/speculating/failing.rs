@@ -61,7 +61,7 @@ impl Failing {
     }
 }
 
-/// The tokens without use in the file: those that the last compaction carries, and all behind it.
+/// The tokens without use in the file: those that the last compaction carries, and all after it.
 fn in_file(path: &Path) -> Recent {
     let foundation = path.foundation();
     let carried = foundation.and_then(|place| path[place].preserved()?.spent.as_ref());

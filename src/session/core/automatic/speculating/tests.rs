@@ -270,7 +270,7 @@ fn a_summary_that_is_ready_waits_for_the_results_of_open_calls() {
     assert_eq!(started(&append(&mut held, 3, result)), [Reason::Threshold]);
 }
 
-/// Whether a summary is made on behind something that happens. If not, its job stops.
+/// Whether a summary is made on after something that happens. If not, its job stops.
 fn behind(happens: impl FnOnce(&mut Held)) -> bool {
     let mut held = near();
     let order = ask(&mut held);

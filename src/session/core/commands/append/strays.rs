@@ -1,4 +1,4 @@
-//! Results whose calls are on another branch. A result goes behind its call, and the leaf of the session stays.
+//! Results whose calls are on another branch. A result goes after its call, and the leaf of the session stays.
 
 use super::{Unstaged, given::staged_before};
 use crate::{
@@ -24,7 +24,7 @@ use std::{borrow::Cow, collections::HashMap, sync::Arc};
 pub(super) struct Strays {
     /// The branch of each such result, by its place among the messages.
     branches: HashMap<usize, Home>,
-    /// The newest entry behind the end of each branch.
+    /// The newest entry after the end of each branch.
     ends: HashMap<EntryId, EntryId>,
 }
 
@@ -72,7 +72,7 @@ impl Strays {
         self.branches.get(&at)?.tool.clone()
     }
 
-    /// The entry behind which the result at this place goes, where that is another branch.
+    /// The entry after which the result at this place goes, where that is another branch.
     ///
     /// # Errors
     /// When the request names a parent on a branch that the call is not on.
@@ -88,7 +88,7 @@ impl Strays {
         Ok(Some(self.ends.get(end).unwrap_or(end).clone()))
     }
 
-    /// The result at this place is this entry. The next one of its branch goes behind it.
+    /// The result at this place is this entry. The next one of its branch goes after it.
     pub fn placed(&mut self, at: usize, id: &EntryId) {
         if let Some(Home { branch: Branch::Elsewhere(end), .. }) = self.branches.get(&at) {
             self.ends.insert(end.clone(), id.clone());
@@ -142,7 +142,7 @@ fn is_at_hand(call: &CallId, state: &State, before: &[Append], params: &AppendPa
     path[..end].iter().rev().any(has)
 }
 
-/// The line behind a result on another branch: the last line of a file is the leaf.
+/// The line after a result on another branch: the last line of a file is the leaf.
 ///
 /// # Errors
 /// When it is no entry, which is a defect.
