@@ -329,7 +329,10 @@ impl Core {
             Input::Sourced(id, result) => self.sourced(&id, result),
             Input::Founded(id, result) => self.founded(&id, result),
             Input::Counted => self.counted(),
-            Input::IdleTurn(turn) => self.idle_turn(turn),
+            Input::IdleTurn(turn) => {
+                let turning = self.idle.rounds.turn(turn);
+                self.turn_idle(turning);
+            }
         }
         self.review_ahead();
         self.settle();

@@ -149,6 +149,11 @@ impl Effects {
         self.list().effects.push(effect);
     }
 
+    /// Adds effects.
+    pub fn extend(&self, effects: impl IntoIterator<Item = Effect>) {
+        self.list().effects.extend(effects);
+    }
+
     /// Adds an event.
     pub fn emit(&self, about: About, event: Event) {
         self.push(Effect::Emit(about, event));

@@ -103,7 +103,7 @@ impl Core {
     /// Whether maintenance may start.
     pub(super) fn may_maintain(&self) -> bool {
         self.goes_on()
-            && !self.works_in_front()
+            && !self.work.is_in_front()
             && !self.is_pending(Unit::Unbegun)
             && self.writable().is_ok()
             && !self.lacks_past()
@@ -297,7 +297,7 @@ impl Core {
     pub(super) fn rests_after(&mut self, kind: &OperationKind, end: &End<Product>) {
         self.upkeep.rest = match end {
             End::Completed(_) => {
-                self.idle_succeeds();
+                self.idle.rounds.compaction_completes();
                 self.upkeep.ahead.begins_anew();
                 None
             }

@@ -167,7 +167,7 @@ impl Core {
             repairs,
         };
         self.emit(About::default(), event);
-        if !self.works_in_front() && !self.state.history().is_asleep() {
+        if !self.work.is_in_front() && !self.state.history().is_asleep() {
             self.send_usage(self.state.usage());
         }
     }
@@ -225,7 +225,8 @@ impl Core {
         if grown.entries.is_empty() {
             return;
         }
-        self.has_changed();
+        self.idle.rounds.conversation_changes();
+        self.is_active();
         let left = self.left_by(&grown);
         let is_moved = grown.path.is_some();
         self.state.change(|history| {

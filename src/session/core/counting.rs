@@ -36,7 +36,7 @@ impl Core {
             self.count_except(&done);
         }
         let answered = self.unanswered_were_counted();
-        if !self.works_in_front() {
+        if !self.work.is_in_front() {
             if !answered {
                 self.send_usage(self.state.usage());
             }

@@ -2,14 +2,18 @@
 
 mod checks;
 mod maintenance;
+mod rounds;
 #[cfg(test)]
 mod tests;
 
 use crate::{
     log::history::History,
-    session::core::{Core, Moment},
+    session::{
+        core::{Core, Moment, facts::Facts},
+        effects::Effect,
+    },
 };
-use maintenance::Maintenance;
+use rounds::Rounds;
 use std::time::{Duration, Instant};
 
 /// An idle session drops the bodies of its entries after this time.
@@ -38,7 +42,8 @@ pub(super) struct Idle {
     used: bool,
     /// Bytes of lines that the session keeps in memory, as it said last.
     shared: u64,
-    maintenance: Maintenance,
+    /// Its maintenance.
+    pub rounds: Rounds,
 }
 
 /// Work for an idle session, with its time.
@@ -52,18 +57,13 @@ enum IdleWork {
 impl Idle {
     /// An idle time that begins at the opening of a session.
     pub fn new(now: Instant) -> Self {
-        Self { since: now, used: false, shared: 0, maintenance: Maintenance::new(now) }
+        Self { since: now, used: false, shared: 0, rounds: Rounds::new(now) }
     }
 
     /// Starts the idle time anew.
     pub fn touch(&mut self, now: Instant) {
         self.since = now;
         self.used = true;
-    }
-
-    /// Starts the timer of idle maintenance anew.
-    pub fn arm(&mut self, now: Instant) {
-        self.maintenance.arm(now);
     }
 
     /// Delays the next work after a failure, so that it is not tried in a loop.
@@ -82,67 +82,94 @@ impl Idle {
     }
 }
 
+/// The facts that the work of an idle session depends on.
+struct Rest<'a> {
+    facts: Facts<'a>,
+    /// Whether the session starts work by itself.
+    goes_on: bool,
+    /// Whether the index is being built.
+    is_indexing: bool,
+    /// Whether work in the background needs the bodies.
+    needs_bodies: bool,
+    /// Bytes that the other sessions keep in memory.
+    awake_elsewhere: u64,
+}
+
+impl Idle {
+    /// The next work of a quiet session. Maintenance whose turn has come is first: it needs the bodies.
+    fn work(&self, rest: &Rest) -> Option<IdleWork> {
+        if self.rounds.has_turn() && !rest.is_indexing {
+            return Some(IdleWork::Maintain(rest.facts.now));
+        }
+        let timer = self.rounds.timer(&rest.facts.state.settings().settings.compaction).filter(|_| rest.goes_on);
+        timer.map(IdleWork::Maintain).into_iter().chain(self.resting_work(rest)).min_by_key(IdleWork::at)
+    }
+
+    /// The next work on the file and the memory.
+    fn resting_work(&self, rest: &Rest) -> Option<IdleWork> {
+        let history = rest.facts.state.history();
+        history.source()?;
+        if history.index().is_none() {
+            return (!rest.is_indexing).then_some(IdleWork::Index(self.since + INDEXES_AFTER));
+        }
+        let stays = history.is_asleep() || rest.needs_bodies;
+        (!stays).then(|| IdleWork::Sleep(self.sleeps_at(rest.awake_elsewhere)))
+    }
+
+    /// The bytes that the session keeps in memory, where the others do not know them yet.
+    fn shares(&mut self, bytes: u64) -> Option<Effect> {
+        (std::mem::replace(&mut self.shared, bytes) != bytes).then_some(Effect::Share(bytes))
+    }
+}
+
+impl IdleWork {
+    fn at(&self) -> Instant {
+        match *self {
+            Self::Maintain(at) | Self::Index(at) | Self::Sleep(at) => at,
+        }
+    }
+}
+
 impl Core {
+    /// The facts about the rest of a quiet session. `awake_elsewhere`: bytes that the other sessions keep in memory.
+    fn rest(&self, awake_elsewhere: u64) -> Option<Rest<'_>> {
+        self.is_quiet().then(|| Rest {
+            facts: self.facts(),
+            goes_on: self.goes_on(),
+            is_indexing: !self.index.build.is_none(),
+            needs_bodies: self.counting.runs() || self.upkeep.ahead.runs(),
+            awake_elsewhere,
+        })
+    }
+
     /// The time of the next work of an idle session. `awake_elsewhere`: bytes that the other sessions keep in memory.
     #[must_use]
     pub fn wake_at(&self, awake_elsewhere: u64) -> Option<Instant> {
-        match self.idle_work(awake_elsewhere)? {
-            IdleWork::Maintain(at) | IdleWork::Index(at) | IdleWork::Sleep(at) => Some(at),
-        }
+        Some(self.idle.work(&self.rest(awake_elsewhere)?)?.at())
     }
 
     /// Performs the work of an idle session, if it is time.
     pub(super) fn tick(&mut self, at: &Moment) {
-        match self.idle_work(at.awake_elsewhere) {
-            Some(IdleWork::Maintain(due)) if due <= at.now => self.maintain_idle(),
-            Some(IdleWork::Index(due)) if due <= at.now => self.start_indexing(),
-            Some(IdleWork::Sleep(due)) if due <= at.now => {
-                self.notes_leaf();
+        let work = self.rest(at.awake_elsewhere).and_then(|rest| self.idle.work(&rest));
+        match work.filter(|work| work.at() <= at.now) {
+            Some(IdleWork::Maintain(_)) => self.maintain_idle(),
+            Some(IdleWork::Index(_)) => self.start_indexing(),
+            Some(IdleWork::Sleep(_)) => {
+                let at_leaf = self.idle_check().objection_at_leaf();
+                self.idle.rounds.sleeps(at_leaf);
                 self.state.change(History::sleep);
                 self.sleep_ahead();
-                self.share(0);
+                self.effects.extend(self.idle.shares(0));
             }
-            _ => {}
+            None => {}
         }
-    }
-
-    /// The next work of an idle session. Maintenance whose turn has come is first: it needs the bodies.
-    fn idle_work(&self, awake_elsewhere: u64) -> Option<IdleWork> {
-        if !self.is_quiet() {
-            return None;
-        }
-        if self.has_turn() {
-            return Some(IdleWork::Maintain(self.now));
-        }
-        let at = |work: &IdleWork| match *work {
-            IdleWork::Maintain(at) | IdleWork::Index(at) | IdleWork::Sleep(at) => at,
-        };
-        let maintain = self.maintains_at().map(IdleWork::Maintain);
-        maintain.into_iter().chain(self.resting_work(awake_elsewhere)).min_by_key(at)
-    }
-
-    /// The next work on the file and the memory of an idle session.
-    fn resting_work(&self, awake_elsewhere: u64) -> Option<IdleWork> {
-        let history = self.state.history();
-        history.source()?;
-        if history.index().is_none() {
-            return self.index.build.is_none().then_some(IdleWork::Index(self.idle.since + INDEXES_AFTER));
-        }
-        let stays = history.is_asleep() || self.counting.runs() || self.upkeep.ahead.runs();
-        (!stays).then(|| IdleWork::Sleep(self.idle.sleeps_at(awake_elsewhere)))
     }
 
     /// Says how much memory a session takes that may sleep.
     pub(super) fn share_memory(&mut self) {
-        if self.is_quiet() && matches!(self.resting_work(0), Some(IdleWork::Sleep(_))) {
-            self.share(self.state.path().bytes());
-        }
-    }
-
-    fn share(&mut self, bytes: u64) {
-        if bytes != self.idle.shared {
-            self.idle.shared = bytes;
-            self.effects.push(crate::session::effects::Effect::Share(bytes));
+        let may_sleep = |rest: &Rest| matches!(self.idle.resting_work(rest), Some(IdleWork::Sleep(_)));
+        if self.rest(0).is_some_and(|rest| may_sleep(&rest)) {
+            self.effects.extend(self.idle.shares(self.state.path().bytes()));
         }
     }
 }

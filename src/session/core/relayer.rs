@@ -51,7 +51,7 @@ impl Core {
             return;
         }
         self.count();
-        if !self.works_in_front() {
+        if !self.work.is_in_front() {
             self.send_usage(self.state.usage());
         }
     }

@@ -113,6 +113,11 @@ impl Work {
         matches!(self, Self::Founding(..))
     }
 
+    /// Whether work runs that is not idle maintenance.
+    pub fn is_in_front(&self) -> bool {
+        !self.is_none() && !self.is_idle()
+    }
+
     /// Whether it is idle maintenance.
     pub fn is_idle(&self) -> bool {
         let kind = self.unstarted().map(|(_, kind)| kind);

@@ -2,7 +2,10 @@
 
 use crate::{
     ids::OperationId,
-    protocol::{errors::Failure, types::Cancelled},
+    protocol::{
+        errors::Failure,
+        types::{Cancelled, IdleSkipped},
+    },
     session::{
         core::{
             Core, LogState,
@@ -27,8 +30,8 @@ impl Core {
             let later = move |core: &mut Self, ticket| core.cancel(which.as_ref(), ticket);
             return self.queue.put_back(Command::with(later), ticket);
         }
-        self.idle.arm(self.now);
-        let round = self.cancel_unstarted_round(which);
+        self.idle.rounds.arm(self.now);
+        let round = which.is_none().then(|| self.take_unstarted_round()).flatten();
         let cancelling = self.operations.cancel(which);
         let mut unstarted: Vec<Unstarted> = self.work.take_unstarted(which).into_iter().collect();
         unstarted.extend(self.withdraw_delayed(which).map(Unstarted::from));
@@ -44,7 +47,7 @@ impl Core {
         let all = cancelling.named.iter().cloned().chain(before.chain(&unstarted).map(named)).chain(due);
         let all = all.filter(|_| !planted(Fault::CancelNamesNothing)).collect();
         self.answer_cancel(ticket, all);
-        self.end_cancelled_round(round);
+        self.turn_idle(round.and_then(|round| round.ends(IdleSkipped::Cancelled)));
         self.leave_unstarted(unstarted);
         self.end_cancelled(cancelling);
         self.end_unstarted([] as [Unstarted; 0]);
@@ -52,7 +55,7 @@ impl Core {
 
     /// Cancels what runs, but not a draft that is being written. The ends are sent at once, and late results are ignored.
     pub(in crate::session::core) fn stop_running(&mut self, which: Option<&OperationId>) {
-        let round = self.cancel_unstarted_round(which);
+        let round = which.is_none().then(|| self.take_unstarted_round()).flatten();
         let cancelling = self.operations.cancel(which);
         self.cancel_due_recovery(which);
         self.forget_switch(which);
@@ -62,7 +65,7 @@ impl Core {
         };
         let unstarted = self.work.take_unstarted(which).into_iter().chain(delayed.map(Unstarted::from));
         let unstarted: Vec<Unstarted> = unstarted.collect();
-        self.end_cancelled_round(round);
+        self.turn_idle(round.and_then(|round| round.ends(IdleSkipped::Cancelled)));
         self.leave_unstarted(unstarted);
         self.end_cancelled(cancelling);
         self.end_unstarted([] as [Unstarted; 0]);
@@ -90,7 +93,8 @@ impl Core {
                 self.work = Work::None;
                 self.forget_cancelled_recovery();
                 self.forget_cancelled_relay();
-                self.leave_ended_round();
+                let turning = self.idle.rounds.leave_ended();
+                self.turn_idle(turning);
             }
             self.record_running();
         }
@@ -196,7 +200,9 @@ impl Core {
                 self.held.push(context);
             }
         }
-        self.end_round_without_request();
+        if self.idle.rounds.request_cancelled(|| self.work.request_cancelled()) {
+            self.end_unstarted_round(IdleSkipped::Cancelled);
+        }
         let delayed = self.take_delayed_without_request();
         self.end_unstarted(delayed);
         if let Some(id) = self.extract_without_request() {

@@ -391,7 +391,7 @@ impl Core {
         if operation.kind.is_idle() {
             return self.finish_idle(operation, end, notices);
         }
-        self.idle.arm(self.now);
+        self.idle.rounds.arm(self.now);
         if self.relay_around().is_some() {
             return self.finish_relay(operation, end, notices);
         }

@@ -90,7 +90,7 @@ impl Core {
 
     /// A request that waits, or that is in a provider's format, gets a context that fits a window that is known.
     fn way(&self, params: &ContextParams, starts: Starts) -> Way {
-        let (waits, runs) = (params.wait == Some(true), self.works_in_front() && !planted(Fault::ContextNotHeld));
+        let (waits, runs) = (params.wait == Some(true), self.work.is_in_front() && !planted(Fault::ContextNotHeld));
         if waits && runs || must_fit(params) && (self.recovers() || self.switches()) {
             return Way::Hold;
         }

@@ -51,7 +51,7 @@ impl Core {
 
     /// Whether an operation runs that makes the context smaller. Idle maintenance gives way.
     pub(super) fn maintains(&self) -> bool {
-        self.works_in_front() && self.work.operation().is_some_and(|operation| self.is_maintenance(operation))
+        self.work.is_in_front() && self.work.operation().is_some_and(|operation| self.is_maintenance(operation))
     }
 
     /// The turn that a client repeats after such a refusal.
@@ -74,7 +74,7 @@ impl Core {
     /// Takes the failed answer of a repeated turn out of the context, for other programs that read the file: a context of this
     /// one has no failed answers. So it can stay where the session is at work.
     pub(in crate::session::core) fn write_removal(&mut self, answer: &EntryId) {
-        if !self.works_in_front() {
+        if !self.work.is_in_front() {
             self.remove(std::slice::from_ref(answer));
         }
     }
