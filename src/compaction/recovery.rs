@@ -130,6 +130,8 @@ pub enum Remedy {
     None,
     /// The same request once more.
     Retry,
+    /// The turn with the context that is in force: the failure says nothing about that one.
+    Repeat,
     /// A larger model.
     Promote(ModelRef),
     /// A compaction to less than this share of the rejected context.
@@ -157,6 +159,9 @@ impl Share {
 
 /// Most moves to a larger model in a row. Models that name each other would take turns.
 const MOST_PROMOTIONS: u32 = 3;
+/// Most turns that are repeated in a row because their failures are about other contexts or models. A host that names an old
+/// context or a changing model for each of them would repeat its turn for ever.
+const MOST_REPEATS: u32 = 3;
 /// Most recoveries of requests that were too long, in a row.
 const MOST_OVERFLOWS: u32 = 2;
 /// Most recoveries in a row. Compactions at the threshold are none: `decide::MOST_MAINTENANCES` bounds them.
@@ -166,8 +171,8 @@ const MOST_RECOVERIES: u32 = 3;
 #[must_use]
 pub fn remedy(facts: Facts) -> Remedy {
     let Facts { trouble, automatic, stale, larger, attempts } = facts;
-    if stale {
-        return Remedy::Retry;
+    if stale && attempts.repeats < MOST_REPEATS {
+        return Remedy::Repeat;
     }
     if let Some(larger) = larger.filter(|_| attempts.promotions < MOST_PROMOTIONS) {
         return Remedy::Promote(larger);
@@ -290,7 +295,8 @@ mod tests {
         let overflows = |overflow| Attempts { overflow, ..Attempts::default() };
         let incompletes = |incomplete| Attempts { incomplete, ..Attempts::default() };
         let compacted = |compactions, overflow| Attempts { compactions, ..overflows(overflow) };
-        let mixed = Attempts { overflow: 1, incomplete: 2, compactions: 1, promotions: 0 };
+        let repeated = |repeats| Attempts { repeats, ..Attempts::default() };
+        let mixed = Attempts { incomplete: 2, compactions: 1, ..overflows(1) };
         let promoted = |promotions| {
             let attempts = Attempts { promotions, ..Attempts::default() };
             Facts { attempts, larger: ModelRef::parse("p/large"), ..facts(TooLong) }
@@ -299,9 +305,11 @@ mod tests {
             (facts(TooLong), Remedy::Compact(Share::WHOLE)),
             (facts(WindowFull), Remedy::Compact(Share::WHOLE)),
             (facts(CutOff), Remedy::Retry),
-            (Facts { stale: true, ..facts(TooLong) }, Remedy::Retry),
+            (Facts { stale: true, ..facts(TooLong) }, Remedy::Repeat),
+            (Facts { stale: true, attempts: repeated(2), ..facts(TooLong) }, Remedy::Repeat),
+            (Facts { stale: true, attempts: repeated(3), ..facts(TooLong) }, Remedy::Compact(Share::WHOLE)),
             (Facts { larger: larger.clone(), ..facts(TooLong) }, Remedy::Promote(larger.clone().expect("a model"))),
-            (Facts { larger: larger.clone(), stale: true, ..facts(TooLong) }, Remedy::Retry),
+            (Facts { larger: larger.clone(), stale: true, ..facts(TooLong) }, Remedy::Repeat),
             (Facts { automatic: Automatic::Disabled, ..facts(TooLong) }, Remedy::None),
             (Facts { automatic: Automatic::Disabled, ..facts(WindowFull) }, Remedy::None),
             (Facts { automatic: Automatic::Disabled, ..facts(CutOff) }, Remedy::Retry),

@@ -21,6 +21,8 @@ pub enum Attempted {
     Incomplete,
     /// Either of them, and a larger model was chosen.
     Promotion,
+    /// Either of them, of a request with a context that is no more, or of another model. The turn was repeated as it is.
+    Repeat,
 }
 
 /// The data of an `abridged.attempt` entry.
@@ -116,6 +118,7 @@ impl Attempts {
             incomplete: count(self.incomplete, other.incomplete),
             compactions: count(self.compactions, other.compactions),
             promotions: count(self.promotions, other.promotions),
+            repeats: count(self.repeats, other.repeats),
         }
     }
 
@@ -124,6 +127,7 @@ impl Attempts {
             Some(Attempt { reason: Attempted::Overflow }) => self.overflow += 1,
             Some(Attempt { reason: Attempted::Incomplete }) => self.incomplete += 1,
             Some(Attempt { reason: Attempted::Promotion }) => self.promotions += 1,
+            Some(Attempt { reason: Attempted::Repeat }) => self.repeats += 1,
             None => {}
         }
     }

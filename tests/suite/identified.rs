@@ -313,3 +313,42 @@ fn a_good_answer_lets_a_late_refusal_of_another_model_be_late_again() {
         daemon.append(&session, &[assistant("Done.")]);
     }
 }
+
+/// The actions of refusals that are reported one after another, with a restart after each, until one recovery fails.
+fn actions(mut refusal: impl FnMut(&mut Daemon, &str, usize) -> (Value, Option<Value>)) -> Vec<String> {
+    let mut daemon = Daemon::start();
+    let session = session(&mut daemon);
+    daemon.append(&session, &[user(&text_of(6_000, "three"))]);
+    let mut actions = Vec::new();
+    for at in 0..12 {
+        let (refusal, given) = refusal(&mut daemon, &session, at);
+        daemon.events.clear();
+        append(&mut daemon, &session, &refusal, given.as_ref());
+        let start = daemon.until("recovery_start");
+        let end = daemon.until("recovery_end");
+        actions.push(start["params"]["event"]["action"].as_str().expect("an action").to_owned());
+        if end["params"]["event"]["willRetry"] == false {
+            break;
+        }
+        let path = daemon.ok("session/status", json!({"sessionId": session}))["session"]["path"].take();
+        daemon = daemon.restarted();
+        daemon.ok("session/load", json!({"path": path}));
+    }
+    actions
+}
+
+#[test]
+fn refusals_of_ever_new_models_and_of_an_old_context_repeat_a_turn_three_times() {
+    let changing = actions(|daemon, session, at| {
+        context(daemon, session, "anthropic");
+        (refused_by(&format!("deployment-{at}")), None)
+    });
+    let mut old = None;
+    let cached = actions(|daemon, session, _| {
+        let given = context(daemon, session, "anthropic")["contextId"].clone();
+        (failed("prompt is too long: 24900 tokens > 20000 maximum"), Some(old.get_or_insert(given).clone()))
+    });
+    assert_eq!(changing[..4], ["retry", "retry", "retry", "compact"], "{changing:?}");
+    assert_eq!(cached[..5], ["compact", "retry", "retry", "retry", "compact"], "{cached:?}");
+    assert!(changing.len() < 12 && cached.len() < 12, "{changing:?} {cached:?}");
+}

@@ -91,6 +91,13 @@ pub struct Attempts {
     pub compactions: u32,
     /// Moves to a larger model.
     pub promotions: u32,
+    /// Turns that were repeated because their failure said nothing about the context.
+    #[serde(skip_serializing_if = "is_none")]
+    pub repeats: u32,
+}
+
+fn is_none(count: &u32) -> bool {
+    *count == 0
 }
 
 /// The model of a path in a compaction.

@@ -153,16 +153,17 @@ impl DueRecovery {
 
     pub(super) fn action(&self) -> RecoveryAction {
         match self.remedy {
-            Remedy::Retry => RecoveryAction::Retry,
+            Remedy::Retry | Remedy::Repeat => RecoveryAction::Retry,
             Remedy::Promote(_) => RecoveryAction::PromoteModel,
             Remedy::Compact(_) | Remedy::GiveUp(_) | Remedy::None => RecoveryAction::Compact,
         }
     }
 
-    /// The attempt as which it counts. A repeat after a refusal is none.
+    /// The attempt as which it counts.
     pub(super) fn attempted(&self) -> Option<Attempted> {
         match (&self.remedy, self.reason) {
             (Remedy::Promote(_), _) => Some(Attempted::Promotion),
+            (Remedy::Repeat, _) => Some(Attempted::Repeat),
             (Remedy::Compact(_), RecoveryReason::Overflow) => Some(Attempted::Overflow),
             (Remedy::Compact(_) | Remedy::Retry, RecoveryReason::Incomplete) => Some(Attempted::Incomplete),
             (Remedy::Retry, RecoveryReason::Overflow) | (Remedy::GiveUp(_) | Remedy::None, _) => None,
@@ -191,13 +192,13 @@ mod tests {
 
     #[test]
     fn a_recovery_counts_as_an_attempt_by_its_remedy_and_its_reason() {
-        use Attempted::{Incomplete, Overflow, Promotion};
+        use Attempted::{Incomplete, Overflow, Promotion, Repeat};
         let larger = ModelRef::parse("p/large").expect("a name");
         for (remedy, overflow, incomplete) in [
             (Remedy::Promote(larger), Some(Promotion), Some(Promotion)),
             (Remedy::Compact(Share::WHOLE), Some(Overflow), Some(Incomplete)),
-            // The refused context was an older one.
             (Remedy::Retry, None, Some(Incomplete)),
+            (Remedy::Repeat, Some(Repeat), Some(Repeat)),
             (Remedy::GiveUp(Attempts::default()), None, None),
             (Remedy::None, None, None),
         ] {
@@ -211,6 +212,7 @@ mod tests {
         let larger = ModelRef::parse("p/large").expect("a name");
         for (remedy, action, repeats) in [
             (Remedy::Retry, RecoveryAction::Retry, true),
+            (Remedy::Repeat, RecoveryAction::Retry, true),
             (Remedy::Promote(larger), RecoveryAction::PromoteModel, true),
             (Remedy::Compact(Share::WHOLE), RecoveryAction::Compact, true),
             (Remedy::GiveUp(Attempts::default()), RecoveryAction::Compact, false),

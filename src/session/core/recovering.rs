@@ -315,7 +315,7 @@ impl Core {
             (Err(failure), _) => End::Failed(failure),
             (Ok(_), Remedy::Compact(share)) => return self.compact_inside(operation, reason, share, stated),
             (Ok(_), Remedy::GiveUp(attempts)) => End::Failed(self.given_up(reason, attempts)),
-            (Ok(_), Remedy::Promote(_) | Remedy::Retry | Remedy::None) => self.with_room(),
+            (Ok(_), Remedy::Promote(_) | Remedy::Retry | Remedy::Repeat | Remedy::None) => self.with_room(),
         };
         self.end_recovery(operation, end, Vec::new());
     }
