@@ -3,7 +3,7 @@
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use memchr::{memchr, memrchr};
-use std::ops::Range;
+use std::{collections::BTreeSet, ops::Range};
 
 /// A text that is searched for.
 pub(super) struct Hint {
@@ -19,6 +19,20 @@ pub(super) enum Place {
     Anywhere,
     /// At the beginning of what may be a key of so many characters.
     Key(usize),
+}
+
+/// A text in the ways in which it is written: as it is, in small letters, in capitals, and with a capital at the beginning of each word, or of each
+/// but the first, whose first letter may be left out.
+pub(super) fn forms(text: &str) -> BTreeSet<String> {
+    let mut is_first = true;
+    let capitals = |char: char| {
+        let begins = std::mem::replace(&mut is_first, !char.is_alphanumeric());
+        if begins { char.to_ascii_uppercase() } else { char }
+    };
+    let all: String = text.chars().map(capitals).collect();
+    let first = text.chars().next().map_or(0, char::len_utf8);
+    let later = format!("{}{}", &text[..first], &all[first..]);
+    [text.to_owned(), text.to_ascii_lowercase(), text.to_ascii_uppercase(), all, later].into()
 }
 
 /// The marks of hints.
@@ -140,6 +154,13 @@ mod tests {
             (line, marks)
         };
         lines.map(marks).filter(|(_, marks)| *marks != Marks::default()).collect()
+    }
+
+    #[test]
+    fn a_text_has_the_forms_in_which_it_is_written() {
+        let written = ["EED WORDS", "Eed Words", "eed Words", "eed words"];
+        assert_eq!(forms("eed words"), written.map(str::to_owned).into());
+        assert_eq!(forms(": ä").len(), 1);
     }
 
     fn texts() -> impl Strategy<Value = String> {

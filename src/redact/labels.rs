@@ -76,7 +76,7 @@ struct Ends {
 }
 
 static ENDS: LazyLock<Ends> = LazyLock::new(|| Ends {
-    ascii: fixed(&hints().join("|")),
+    ascii: fixed(&format!("(?i){}", hints().join("|"))),
     other: fixed(&ends_of_all(|label| !label.is_ascii()).join("|")),
 });
 

@@ -4,7 +4,7 @@
 use super::{
     blocks::{ACROSS, replaced},
     commands,
-    hints::{Hint, Hints, Marks, Place},
+    hints::{Hint, Hints, Marks, Place, forms},
     keys::{self, BEGINNING, INSIDE, KEYS, ODD_KEYS},
     labels, named,
     places::PLACES,
@@ -41,15 +41,15 @@ static HINTS: LazyLock<Hints> = LazyLock::new(|| {
     }
     let mut hints: Vec<Hint> = Vec::new();
     hints.extend(of(PROGRAMS, commands::hints()));
-    hints.extend(of(LABELS, labels::hints()));
+    hints.extend(of(LABELS, labels::hints().iter().flat_map(|hint| forms(hint))));
     hints.extend(of(NAMES, named::hints()));
     for (rule, mark) in ACROSS.iter().zip(ON_TWO_LINES_FROM..) {
-        hints.extend(of(mark, rule.hints.iter().copied()));
+        hints.extend(of(mark, rule.hints.iter().flat_map(|hint| forms(hint))));
     }
     for (step, mark) in STEPS.iter().zip(STEPS_FROM..) {
         match step {
             Step::Keys => hints.extend(KEYS.iter().chain(INSIDE).flat_map(|key| key.hints(mark))),
-            Step::Rule(Matcher { rule, .. }) => hints.extend(of(mark, rule.hints.iter().copied())),
+            Step::Rule(Matcher { rule, .. }) => hints.extend(of(mark, rule.hints.iter().flat_map(|hint| forms(hint)))),
         }
     }
     Hints::new(hints)

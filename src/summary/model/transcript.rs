@@ -10,7 +10,7 @@ use crate::{
     summary::ledger::with_images,
     text,
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::{borrow::Cow, sync::Arc};
 
 /// Length of a tool result, and of one argument of a call, in characters: the peers' number.
@@ -144,14 +144,23 @@ fn call(call: &ToolCall, clean: &dyn Fn(&str) -> String, longest: usize) -> Stri
     let arguments: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
     let argument = |(name, value): (&String, &Value)| {
         // A name can give a value away: both are cleaned together.
-        let argument = match value {
-            Value::String(text) => clean(&format!("{name}={}", Value::from(text.as_str()))),
-            value => clean(&format!("{name}={value}")),
-        };
+        let argument = clean(&format!("{name}={}", unescaped(value, clean)));
         clipped(&argument, longest)
     };
     let arguments: Vec<String> = arguments.as_object().into_iter().flatten().map(argument).collect();
     format!("{}({})", clean(&call.name), arguments.join(", "))
+}
+
+/// A value whose texts are cleaned by themselves where they have escapes in JSON. Those hide the ends of words and lines.
+fn unescaped(value: &Value, clean: &dyn Fn(&str) -> String) -> Value {
+    match value {
+        Value::String(text) if value.to_string().len() > text.len() + 2 => Value::from(clean(text)),
+        Value::Array(values) => values.iter().map(|value| unescaped(value, clean)).collect(),
+        Value::Object(members) => {
+            members.iter().map(|(name, value)| (name.clone(), unescaped(value, clean))).collect::<Map<_, _>>().into()
+        }
+        other => other.clone(),
+    }
 }
 
 /// The beginning of a text, and the number of characters that are left out.
@@ -172,6 +181,18 @@ mod tests {
         let line = json!({"type": "message", "id": "e", "parentId": null, "timestamp": "", "message": message});
         let entry = Arc::new(Entry::parse(line.to_string().as_str().into()).expect("an entry"));
         transcript(&[&entry], &|text| text.replace("hunter2", "[X]"), &|| false).join("|")
+    }
+
+    /// Rules end with a word and a line, and JSON has the letter of an escape there.
+    #[test]
+    fn a_text_with_escapes_is_cleaned_without_them() {
+        let edits = json!([{"new": "cd x\nsetx DB_PASSWORD hunter2x9"}, {"new": "say \"hi\""}]);
+        let arguments = json!({"edits": edits}).to_string();
+        let call = ToolCall { id: "c".into(), name: "edit".to_owned(), arguments };
+        let clean = |text: &str| crate::redact::redact(text).into_owned();
+        let told = super::call(&call, &clean, 1_000);
+        assert!(!told.contains("hunter2x9") && told.contains(r#"setx DB_PASSWORD [REDACTED:secret]"#), "{told}");
+        assert!(told.contains(r#"say \"hi\""#), "{told}");
     }
 
     #[test]
