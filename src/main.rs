@@ -186,7 +186,10 @@ enum FramingArgument {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(refused) => return told(&refused),
+    };
     tracing_subscriber::fmt()
         .with_max_level(arguments.log)
         .with_writer(std::io::stderr)
@@ -237,6 +240,19 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Prints the help that was asked for, or why the arguments are refused. They may be names of files, which a stranger gives.
+fn told(refused: &clap::Error) -> ExitCode {
+    if !refused.use_stderr() {
+        let _ = refused.print();
+        return ExitCode::SUCCESS;
+    }
+    // Without the ends of lines that names may have, the error is the same.
+    let arguments = std::env::args_os().map(|argument| cli::print::plain(&argument.to_string_lossy()));
+    let shown = Arguments::try_parse_from(arguments).err();
+    cli::print::refused(&shown.as_ref().unwrap_or(refused).to_string());
+    ExitCode::from(2)
 }
 
 fn completions(shell: clap_complete::Shell) -> i32 {

@@ -93,13 +93,18 @@ pub fn note(text: &str) {
     let _ = writeln!(Printer::to(io::stderr(), Form::Text), "abridged: {}", plain(text));
 }
 
+/// Tells a person why arguments are refused, on lines of stderr.
+pub fn refused(text: &str) {
+    let _ = writeln!(Printer::to(io::stderr(), Form::Text), "{}", printable(text.trim_end()));
+}
+
 /// A text from elsewhere, of several lines.
 pub(super) fn printable(text: &str) -> String {
     cleaned(text, '\n')
 }
 
 /// A text from elsewhere on one line.
-pub(super) fn plain(text: &str) -> String {
+pub fn plain(text: &str) -> String {
     cleaned(text, ' ')
 }
 

@@ -365,6 +365,11 @@ fn no_text_of_a_session_file_acts_on_a_terminal() {
         vec!["compact", file, "--dry-run"],
         vec!["compact", file],
         vec!["compact", file, "--json"],
+        // A shell that expands `*.jsonl` gives names as arguments that the command does not take.
+        vec!["tree", "same", file],
+        vec!["compact", file, file],
+        vec![HOSTILE],
+        vec!["--log", HOSTILE, "doctor"],
     ] {
         let mut command = home.command();
         command.args(&arguments);
