@@ -14,7 +14,7 @@ use std::fmt;
 pub struct Read<P> {
     /// The params.
     pub params: P,
-    /// The unknown keys, in their order. None of them looks like a known one.
+    /// The first unknown keys, in their order. None of them looks like a known one.
     pub unknown: Vec<String>,
 }
 
@@ -29,6 +29,9 @@ pub(super) enum UnknownKeys {
 
 /// The member that is free on all params.
 const META: &str = "_meta";
+
+/// The most unknown keys that are noted. Each is compared with the known ones, and a frame may have a million of them.
+const MOST_NOTED: usize = 256;
 
 /// The most edits between a misspelt key and the known one.
 const MOST_EDITS: usize = 2;
@@ -153,7 +156,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for NotingMap<'_, A> {
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
         let Some(key) = self.map.next_key::<String>()? else { return Ok(None) };
-        if !self.fields.contains(&key.as_str()) && key != META {
+        if self.unknown.len() < MOST_NOTED && !self.fields.contains(&key.as_str()) && key != META {
             self.unknown.push(Unknown::of(key.clone(), self.fields));
         }
         seed.deserialize(key.into_deserializer()).map(Some)
@@ -186,6 +189,14 @@ mod tests {
         assert_eq!(path_of::<CompactParams>(r#"["a"]"#).1, "params are an object with names");
         assert_eq!(path_of::<Nothing>("[ ]").0, "fine");
         assert_eq!(path_of::<LoadParams>("[]").0, "fine");
+    }
+
+    #[test]
+    fn so_many_unknown_keys_are_noted() {
+        let keys: Vec<String> = (0..100_000).map(|at| format!(r#""zqzq{at}":1,"#)).collect();
+        let text = format!(r#"{{{}"sessionId":"a"}}"#, keys.concat());
+        let read = read_params::<CompactParams>(Some(&text)).expect("they are no error");
+        assert_eq!((read.params.session_id.as_str(), read.unknown.len()), ("a", MOST_NOTED));
     }
 
     #[test]
