@@ -153,6 +153,12 @@ pub fn is_too_small(prompt: u64, solid: u64) -> bool {
     solid >= SMALLEST_ESTIMATE && prompt.saturating_mul(100) < solid.saturating_mul(LEAST_PERCENT)
 }
 
+/// The least size of a request with messages of this estimate, in tokens. None where additions may weigh more than these.
+#[must_use]
+pub fn least_prompt(estimate: u64) -> Option<u64> {
+    (estimate >= SMALLEST_ESTIMATE).then(|| estimate / 100 * LEAST_PERCENT)
+}
+
 /// The tokens of an answer in later requests. The reported output contains reasoning that no later request has, or counts all
 /// steps of a turn. It is taken where it is near the estimate of the answer.
 #[must_use]

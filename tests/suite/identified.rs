@@ -352,3 +352,21 @@ fn refusals_of_ever_new_models_and_of_an_old_context_repeat_a_turn_three_times()
     assert_eq!(cached[..5], ["compact", "retry", "retry", "retry", "compact"], "{cached:?}");
     assert!(changing.len() < 12 && cached.len() < 12, "{changing:?} {cached:?}");
 }
+
+/// A host that reports no counts appends whole answers to contexts that it was handed out. A proxy refuses one of its requests
+/// for the limit of another model.
+#[test]
+fn a_limit_below_a_context_that_the_model_answered_teaches_nothing() {
+    let mut daemon = Daemon::start();
+    let session = session(&mut daemon);
+    daemon.append(&session, &[user(&text_of(6_000, "three"))]);
+    let given = context(&mut daemon, &session, "anthropic")["contextId"].clone();
+    append(&mut daemon, &session, &assistant("Done."), Some(&given));
+    daemon.append(&session, &[user("Go on.")]);
+    let window = daemon.ok("session/usage", json!({"sessionId": session}))["contextWindow"].clone();
+    append(&mut daemon, &session, &failed("prompt is too long: 24900 tokens > 3000 maximum"), None);
+    daemon.until("recovery_end");
+    let usage = daemon.ok("session/usage", json!({"sessionId": session}));
+    assert_eq!((&usage["contextWindow"], &usage["windowSource"] == "learned"), (&window, false), "{usage}");
+    context(&mut daemon, &session, "anthropic");
+}

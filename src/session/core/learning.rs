@@ -118,7 +118,9 @@ fn of_answer(answer: &Entry, facts: &Facts) -> Vec<Lesson> {
 pub(super) fn of_window(model: &ModelRef, window: u64, origin: WindowOrigin, facts: &Facts) -> Vec<Lesson> {
     let larger = |accepted: &u64| *accepted > window;
     let server = Server::of(&facts.state.settings().settings, model);
-    let here = facts.state.largest_believed(model).filter(larger);
+    // A server that cuts prompts silently answers any context.
+    let answered = facts.state.largest_answered(model).filter(|_| origin == WindowOrigin::Refusal);
+    let here = facts.state.largest_believed(model).max(answered).filter(larger);
     let elsewhere = facts.state.learned.accepted(&server).filter(larger);
     let doubt = |accepted| Lesson::Doubt { model: model.clone(), limit: window, accepted };
     match (origin, here, elsewhere) {

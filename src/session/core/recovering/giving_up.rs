@@ -59,7 +59,7 @@ mod tests {
     #[test]
     fn a_recovery_that_gives_up_counts_the_refusals() {
         let held = Held::new();
-        let attempts = |overflow, incomplete| Attempts { overflow, incomplete, compactions: 4, promotions: 0 };
+        let attempts = |overflow, incomplete| Attempts { overflow, incomplete, compactions: 4, ..Attempts::default() };
         for (reason, attempts, expected) in [
             (RecoveryReason::Overflow, attempts(2, 0), "refused it 3 times in a row, and 2 attempts"),
             (

@@ -109,6 +109,9 @@ impl Core {
     /// Appends are on disk. Where a compaction seems to be due, the decision waits for counts.
     fn appended(&mut self, appends: Vec<Append>) {
         for append in &appends {
+            if append.params.context_id.is_some() {
+                self.state.is_answered(&append.staged.entries, append.context.model.as_ref());
+            }
             self.learn_from(&append.staged.entries);
         }
         self.count();
