@@ -240,7 +240,8 @@ pub fn plan(order: PlanOrder, access: &ModelAccess) -> Result<PlanMade, Failure>
         let (settings, model) = (request.settings.clone(), request.model.clone());
         let planned = request.plan(&|| stop.requested())?;
         if let (Some(model), Some(former)) = (&model, &former) {
-            let requests = |candidate: &Candidate| draft::requests(&planned.plan, candidate, &settings);
+            let requests =
+                |candidate: &Candidate| draft::requests(&planned.plan, candidate, &settings, &|| stop.requested());
             candidates::prefer_former(&mut candidates, model, former, requests);
         }
         Ok(PlanMade { planned, candidates, native, only: authors.only() })
@@ -255,14 +256,16 @@ pub fn dry_run(
     request: PlanRequest,
     authors: &Authors,
     access: &ModelAccess,
-    stop: &Stop,
+    stop: &dyn Fn() -> bool,
 ) -> Result<CompactAnswer, Failure> {
+    let go_on = || if stop() { Err(Failure::Cancelled) } else { Ok(()) };
     guarded(|| {
         let settings = request.settings.clone();
         let candidates = candidates(&request, authors, None, access)?;
-        let planned = request.plan(&|| stop.requested())?;
+        let planned = request.plan(stop)?;
         let summarizer = candidates.iter().find_map(|it| it.as_ref().ok());
-        let requests = summarizer.map(|it| draft::requests(&planned.plan, it, &settings));
+        let requests = summarizer.map(|it| draft::requests(&planned.plan, it, &settings, stop));
+        go_on()?;
         let summarizer = summarizer.and_then(|it| it.named().cloned());
         let preview = Preview::of(&planned.plan, &settings.settings);
         let preparation = Preparation::of(&planned.plan, preview, summarizer, requests.unwrap_or(0));

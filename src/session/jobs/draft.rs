@@ -255,11 +255,11 @@ pub(super) async fn caught<T>(work: impl Future<Output = T>) -> Option<T> {
 
 /// The number of requests to a candidate for the summary of a plan.
 #[must_use]
-pub fn requests(plan: &Plan, candidate: &Candidate, settings: &Sourced) -> usize {
+pub fn requests(plan: &Plan, candidate: &Candidate, settings: &Sourced, stop: &dyn Fn() -> bool) -> usize {
     let scale = plan.demand.scale;
     let cap = plan.demand.budget.summary_cap();
     let files = FileLists::default();
-    let material = Material::of(plan.span(), &files, cap, &Cleaner::new(&settings.settings), scale, &|| false);
+    let material = Material::of(plan.span(), &files, cap, &Cleaner::new(&settings.settings), scale, stop);
     let brief = Brief { prompts: (*settings.prompts).clone(), ..Brief::default() };
     planned(&material, &brief, candidate, plan.demand.budget.reserve, scale).requests
 }

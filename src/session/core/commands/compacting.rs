@@ -85,8 +85,10 @@ impl Core {
         request.insists = self.insists(&params);
         if dry_run {
             let stop = self.reads.stop.clone();
-            let read =
-                move |access: &ModelAccess, _: &Blocking| Answer::from(jobs::dry_run(request, &authors, access, &stop));
+            let read = move |access: &ModelAccess, blocking: &Blocking| {
+                let stop = || stop.requested() || blocking.is_stopped();
+                Answer::from(jobs::dry_run(request, &authors, access, &stop))
+            };
             return self.spawn_outside(ticket, read);
         }
         let (id, stop) = (self.stamps.operation(), Stop::default());
