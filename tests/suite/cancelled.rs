@@ -10,7 +10,7 @@ use std::{
 };
 
 /// The size of the session, in MB, where the environment names no other.
-const SIZE: usize = 12;
+const SIZE: usize = 6;
 
 /// The environment variable with another size, in MB.
 const SIZE_VARIABLE: &str = "ABRIDGED_CANCELLED_MB";
@@ -19,7 +19,7 @@ const SIZE_VARIABLE: &str = "ABRIDGED_CANCELLED_MB";
 const PART: usize = 3;
 
 /// and so many more, which take about a tenth of a second. A step of the work that is under way is not left in its middle.
-const MORE: usize = 2_000;
+const MORE: usize = 1_500;
 
 /// A request runs after so many pings.
 const SOON: usize = 300;
