@@ -59,6 +59,7 @@ use crate::{
         agenda::Unit,
         background::{FileChanges, IndexWait},
         command::Command,
+        commands::compacting::after_turn::AfterTurn,
         costs::Costs,
         counting::Counting,
         due::Upkeep,
@@ -251,7 +252,7 @@ impl Core {
             stamps: Stamps::seeded(seed, at.wall),
             now: at.now,
         };
-        core.recall_delayed(&left_behind);
+        core.upkeep.after_turn = AfterTurn::recalled(&core.state, log.access, &left_behind);
         core.end_interrupted(left_behind);
         core.tell_of_window();
         core
@@ -304,7 +305,8 @@ impl Core {
                 if self.goes_on() {
                     self.ending = Ending::WhenIdle;
                     self.idle_gives_way();
-                    let delayed = self.take_delayed_at_end();
+                    let access = self.log_facts().access;
+                    let delayed = self.upkeep.after_turn.take_at_end(access);
                     self.end_unstarted(delayed);
                     self.end_waiting();
                 }
@@ -429,7 +431,11 @@ impl Core {
     fn turn(&mut self) {
         match self.unit() {
             None | Some(Unit::Contexts) => {}
-            Some(Unit::AfterTurnEntry) => self.write_delayed(),
+            Some(Unit::AfterTurnEntry) => {
+                let writable = self.writable();
+                let steps = self.upkeep.after_turn.write_due(writable, &self.state, &mut self.stamps);
+                self.follow_after_turn(steps);
+            }
             Some(Unit::Unbegun) => self.begin_all_cancelled(),
             Some(Unit::Begin | Unit::Commit) => match self.work.take() {
                 Work::Planned(request, result) => self.begin(request, *result),

@@ -13,7 +13,7 @@ use crate::{
     protocol::{
         errors::Failure,
         events::Event,
-        types::{CancelAnswer, Cancelled, Status, StatusAnswer, SubscribeParams},
+        types::{Status, StatusAnswer, SubscribeParams},
     },
     session::{
         fault::{Fault, planted},
@@ -231,11 +231,6 @@ impl Ticket {
     /// Answers with a result or an error.
     pub fn with<T: Serialize>(self, result: Result<T, Failure>) {
         self.answer(result.into());
-    }
-
-    /// Answers a cancel with the cancelled operations.
-    pub fn cancelled_these(self, cancelled: Vec<Cancelled>) {
-        self.ok(&CancelAnswer { cancelled });
     }
 
     /// Answers.

@@ -45,6 +45,11 @@ pub enum OperationKind {
     Transfer(Transfer),
 }
 
+impl OperationKind {
+    /// The kind of a compaction that a client asks for.
+    pub const BY_CLIENT: Self = Self::Compaction(Reason::Manual);
+}
+
 /// The answer of a request for an operation.
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]

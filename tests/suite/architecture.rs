@@ -484,8 +484,8 @@ fn a_struct_has_a_readable_number_of_fields() {
 }
 
 /// The files with an `impl Core`, and the methods in them. The core is to be a router of parts, so these numbers only shrink.
-const FILES_OF_CORE: usize = 46;
-const METHODS_OF_CORE: usize = 342;
+const FILES_OF_CORE: usize = 45;
+const METHODS_OF_CORE: usize = 315;
 
 #[test]
 fn the_core_loses_methods_to_its_parts() {
@@ -516,7 +516,7 @@ fn the_core_loses_methods_to_its_parts() {
 }
 
 /// The places of the product at which a test plants a fault. Faults of effects belong into the simulator, so this only shrinks.
-const PLANTED: usize = 99;
+const PLANTED: usize = 98;
 
 #[test]
 fn the_product_has_few_places_for_planted_faults() {

@@ -131,7 +131,7 @@ impl Core {
     /// Whether a unit is due.
     pub(super) fn is_pending(&self, unit: Unit) -> bool {
         match unit {
-            Unit::AfterTurnEntry => self.must_write_delayed(),
+            Unit::AfterTurnEntry => self.upkeep.after_turn.must_write(self.log_facts().access),
             Unit::Unbegun => !self.cancelled.is_empty(),
             Unit::Begin => matches!(self.work, Work::Planned(..) | Work::Referring(_, Some(_))),
             Unit::Commit => matches!(self.work, Work::Drafted(..) | Work::Transfer(_, TransferPhase::Made(..))),
@@ -140,7 +140,7 @@ impl Core {
             Unit::Switch => self.has_switched(),
             Unit::Extract => self.extract_is_due(),
             Unit::AfterTransfer => self.is_behind_transfer(),
-            Unit::AfterTurn => self.waits_no_more() && self.turn_is_over(),
+            Unit::AfterTurn => self.upkeep.after_turn.is_due(self.state.path()),
             Unit::Contexts => self.held_needs_more(),
             Unit::Ahead => self.upkeep.ahead.is_new(),
             Unit::FileChanges => self.changes.pending,
@@ -158,7 +158,7 @@ impl Core {
         let is_in_time = unit.survives_the_end() || !matches!(self.ending, Ending::Now(_));
         let may = match unit {
             Unit::Unbegun => self.may_end_cancelled(),
-            Unit::AfterTurn => self.may_maintain() && !planted(Fault::LaterForgotten),
+            Unit::AfterTurn => self.may_maintain(),
             // The answers of these contexts start it, in the input after which it is due.
             Unit::Contexts => false,
             _ => true,
@@ -191,7 +191,7 @@ impl Core {
     /// Whether work is due that may start maintenance, so that no summary begins ahead of it. That holds for a compaction
     /// after a turn which has not ended, too.
     pub(super) fn maintenance_may_follow(&self) -> bool {
-        self.upkeep.after_turn.waiting.is_some()
+        self.upkeep.after_turn.waits()
             || Unit::ALL.into_iter().any(|unit| unit.keeps_from_speculating() && self.is_pending(unit))
     }
 

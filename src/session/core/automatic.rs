@@ -147,7 +147,7 @@ impl Core {
         }
         let in_batch = appends.last().is_some_and(|append| append.ticket.in_batch());
         let asked = || if in_batch { Asked::Unasked } else { Asked::Introduced };
-        self.delayed_rests_no_more();
+        self.upkeep.after_turn.message_came();
         if let Some(due) = self.due_after_answer(appends, asked()) {
             return Some(due);
         }
@@ -166,6 +166,13 @@ impl Core {
         }
         let id = self.compaction_id();
         Some(Due::Compaction(DueCompaction { id, reason: Reason::Threshold, asked: asked(), former: None }))
+    }
+
+    /// The compaction after the turn, if it is due.
+    pub(super) fn due_after_turn(&mut self) -> Option<Due> {
+        let is_due = self.upkeep.after_turn.is_due(self.state.path()) && self.may_maintain();
+        let request = if is_due { self.upkeep.after_turn.take(None) } else { None };
+        request.map(|request| Due::Delayed(Box::new(request)))
     }
 
     /// Entries that bring the context below the threshold without a compaction: old tool results are cut, or a larger model

@@ -15,8 +15,8 @@ use crate::{
         types::{IdleSkipped, Repair},
     },
     session::{
-        core::{Core, Ending, LogState, due::AfterTurn},
-        effects::{Effect, Effects, Ticket},
+        core::{Core, Ending, LogState},
+        effects::Ticket,
         fault::{Fault, planted},
         jobs::{IndexBuilt, Job, defect},
         kind::OperationKind,
@@ -239,7 +239,7 @@ impl Core {
             history.complete_in_memory();
         });
         if is_moved && !self.state.history().is_asleep() {
-            self.delayed_is_elsewhere();
+            self.upkeep.after_turn.moved(&self.state);
         }
         self.count();
         for placed in &grown.entries {
@@ -310,24 +310,6 @@ impl Core {
     }
 }
 
-impl AfterTurn {
-    /// Records these operations in the lock, and the compaction after the turn that a restart would bring back.
-    pub(super) fn record(&self, mut operations: Vec<Unfinished>, effects: &Effects) {
-        if let Some(begun) = &self.begun
-            && operations.iter().all(|it| it.operation_id != begun.operation_id)
-        {
-            operations.push(begun.clone());
-        }
-        if planted(Fault::InsideNotRecorded) {
-            operations.iter_mut().for_each(|operation| operation.inside.clear());
-        }
-        let skipped = if operations.is_empty() { Fault::RecordStays } else { Fault::StartNotRecorded };
-        if !planted(skipped) {
-            effects.push(Effect::Record(operations));
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -340,6 +322,7 @@ mod tests {
                     Held, answer, answered, built, compacted_messages, events, job, log_work, message, notices, usages,
                 },
             },
+            effects::Effect,
             log_work::LogDone,
         },
         settings::{Layers, layers::Source},

@@ -2,6 +2,7 @@
 
 use super::{
     automatic::speculating::Ahead,
+    commands::compacting::after_turn::AfterTurn,
     edit::Staged,
     learning::Learning,
     transfers::{Relays, Waiting},
@@ -11,11 +12,7 @@ use crate::{
     compaction::{decide::Rest, prune::pays::Considered, recovery::Remedy},
     conversation::attempts::Attempted,
     ids::{EntryId, ModelRef, OperationId},
-    log::Unfinished,
-    protocol::{
-        events::{Event, Reason, RecoveryAction, RecoveryReason},
-        types::Cancelled,
-    },
+    protocol::events::{Event, Reason, RecoveryAction, RecoveryReason},
     session::{effects::Ticket, hooks::Hooks, operations::Asked, stop::Stop},
 };
 use std::{collections::VecDeque, sync::Arc, time::Instant};
@@ -53,37 +50,6 @@ pub(super) struct Upkeep {
     pub pruning: Option<Considered>,
     /// Windows that providers taught.
     pub learning: Learning,
-}
-
-/// The compaction that waits for the end of the turn, and its entry in the file.
-#[derive(Default)]
-pub(super) struct AfterTurn {
-    /// The compaction, if a client asked for one.
-    pub waiting: Option<Delayed>,
-    /// Whether the newest entry about it on the path may be outdated.
-    pub is_unwritten: bool,
-    /// A cancelled compaction that a restart would bring back: the entry which says that it waits no more is not on disk.
-    pub withdrawn: Option<Withdrawn>,
-    /// A compaction that has started, or that the owner before has left behind, while the entry which says that it waits no
-    /// more is not on disk. The lock names it until then, also after its end: a restart does not bring it back.
-    pub begun: Option<Unfinished>,
-}
-
-/// A cancelled compaction whose entry is not on disk.
-pub(super) struct Withdrawn {
-    pub id: OperationId,
-    /// The cancels that name it, with their answers. They are answered when the entry is on disk.
-    pub cancels: Vec<(Ticket, Vec<Cancelled>)>,
-}
-
-/// A compaction that waits for the end of the turn.
-pub(super) struct Delayed {
-    pub request: Request,
-    /// Time of the first request, in RFC 3339.
-    pub since: String,
-    /// Whether it waits for a message: the session was opened with it, or moved to another entry. A turn that was over before
-    /// starts nothing.
-    pub rests: bool,
 }
 
 /// A change of the model, or of its window.

@@ -14,7 +14,6 @@ pub(super) use waiting::Waiting;
 use super::{
     Core,
     command::TransferRequest,
-    commands::compacting::BY_CLIENT,
     costs::CostEntries,
     work::{Task, TransferPhase, Work},
     writing::Write,
@@ -85,7 +84,7 @@ impl Core {
         }
         let writable = if request.writes_here() { self.writable() } else { Ok(()) };
         let free = writable.and_then(|()| self.nothing_planned());
-        if let Err(failure) = free.and_then(|()| self.operations.room_for(&BY_CLIENT)) {
+        if let Err(failure) = free.and_then(|()| self.operations.room_for(&OperationKind::BY_CLIENT)) {
             return ticket.fail(&failure);
         }
         match request {

@@ -105,7 +105,11 @@ impl Core {
     fn append_work(&mut self, write: &dyn Write) -> LogWork {
         let entries = write.entries();
         let continues = self.state.path().continues_with_all(&entries);
-        let adds = if continues { None } else { self.delayed_there() };
+        let access = self.log_facts().access;
+        let adds = match continues {
+            true => None,
+            false => self.upkeep.after_turn.entry_there(&self.state.id, access, &mut self.stamps),
+        };
         let (path, library) = (self.state.path(), self.state.history().library());
         let leads_to = match (&library, &adds) {
             (None, Some(_)) => leads_to(path, &entries),
@@ -125,7 +129,8 @@ impl Core {
 
     /// An undo. Its entries depend on the path without the compaction, which is read first.
     fn undo_work(&mut self, undoing: Undoing) -> LogWork {
-        let adds = self.delayed_there();
+        let access = self.log_facts().access;
+        let adds = self.upkeep.after_turn.entry_there(&self.state.id, access, &mut self.stamps);
         LogWork::Undo(Box::new(UndoWork {
             adds,
             undoing,
@@ -180,7 +185,8 @@ impl Core {
             other => self.work = other,
         }
         self.stop_running(None);
-        self.begun_is_lost();
+        let steps = self.upkeep.after_turn.lost();
+        self.follow_after_turn(steps);
         if !planted(Fault::LostLogGoesOn) {
             self.end_now();
         }
@@ -236,7 +242,7 @@ impl Core {
             history.complete_in_memory();
         });
         if is_moved {
-            self.delayed_is_elsewhere();
+            self.upkeep.after_turn.moved(&self.state);
         }
         write.written(self);
     }

@@ -3,18 +3,18 @@
 use crate::{
     ids::OperationId,
     protocol::{
-        errors::Failure,
+        errors::{Failure, Nothing},
         types::{Cancelled, IdleSkipped},
     },
     session::{
         core::{
             Core, LogState,
             command::Command,
-            commands::compacting::BY_CLIENT,
             work::{TransferPhase, Unbegun, Unstarted, Work},
         },
         effects::{Ticket, TicketNumber},
         fault::{Fault, planted},
+        kind::OperationKind,
         operations::{Asked, Cancelling, End, Kind as _, Place},
         stop::Stop,
     },
@@ -30,11 +30,12 @@ impl Core {
             let later = move |core: &mut Self, ticket| core.cancel(which.as_ref(), ticket);
             return self.queue.put_back(Command::with(later), ticket);
         }
+        let access = self.log_facts().access;
         self.idle.rounds.arm(self.now);
         let round = which.is_none().then(|| self.take_unstarted_round()).flatten();
         let cancelling = self.operations.cancel(which);
         let mut unstarted: Vec<Unstarted> = self.work.take_unstarted(which).into_iter().collect();
-        unstarted.extend(self.withdraw_delayed(which).map(Unstarted::from));
+        unstarted.extend(self.upkeep.after_turn.withdraw(which, access).map(Unstarted::from));
         if which.is_none() {
             unstarted.extend(self.take_waiting());
         }
@@ -46,7 +47,8 @@ impl Core {
             |request: &Unstarted| Cancelled { operation_id: request.id.clone(), kind: request.kind.name().to_owned() };
         let all = cancelling.named.iter().cloned().chain(before.chain(&unstarted).map(named)).chain(due);
         let all = all.filter(|_| !planted(Fault::CancelNamesNothing)).collect();
-        self.answer_cancel(ticket, all);
+        let answer = self.upkeep.after_turn.answer_cancel(ticket, all);
+        self.follow_after_turn(answer);
         self.turn_idle(round.and_then(|round| round.ends(IdleSkipped::Cancelled)));
         self.leave_unstarted(unstarted);
         self.end_cancelled(cancelling);
@@ -59,9 +61,10 @@ impl Core {
         let cancelling = self.operations.cancel(which);
         self.cancel_due_recovery(which);
         self.forget_switch(which);
+        let access = self.log_facts().access;
         let delayed = match which {
-            Some(_) => self.take_delayed(which),
-            None => self.take_delayed_at_end(),
+            Some(_) => self.upkeep.after_turn.take(which),
+            None => self.upkeep.after_turn.take_at_end(access),
         };
         let unstarted = self.work.take_unstarted(which).into_iter().chain(delayed.map(Unstarted::from));
         let unstarted: Vec<Unstarted> = unstarted.collect();
@@ -112,7 +115,7 @@ impl Core {
             Command::Compact(params) => {
                 let id = self.stamps.operation();
                 let asked = Asked::by(ticket, params.wait);
-                Some(Unstarted { id, kind: BY_CLIENT, asked, stop: Stop::default() })
+                Some(Unstarted { id, kind: OperationKind::BY_CLIENT, asked, stop: Stop::default() })
             }
             Command::Transfer(request) => {
                 let id = self.stamps.operation();
@@ -166,6 +169,13 @@ impl Core {
         self.settle();
     }
 
+    /// Another compaction, a reset or a handoff has done the work of the compaction after the turn, which ends as skipped.
+    pub(in crate::session::core) fn leave_superseded(&mut self) {
+        let superseded = self.upkeep.after_turn.take(None);
+        let end = End::Skipped(Nothing::Superseded);
+        self.leave_unbegun(superseded.map(|request| Unbegun { request: request.into(), end }));
+    }
+
     /// Whether compactions that were cancelled before their starts may start and end now. A start follows the write before it,
     /// but not the answers that wait for counts. A compaction whose write was too late is still open when the
     /// log is back, and is written first. So is the entry which says that a compaction waits no more for the end of the turn:
@@ -173,7 +183,7 @@ impl Core {
     pub(in crate::session::core) fn may_end_cancelled(&self) -> bool {
         self.has_log()
             && !self.cancelled.is_empty()
-            && !self.must_write_delayed()
+            && !self.upkeep.after_turn.must_write(self.log_facts().access)
             && self.work.operation().is_none_or(|operation| !operation.is_open())
     }
 
@@ -203,7 +213,7 @@ impl Core {
         if self.idle.rounds.request_cancelled(|| self.work.request_cancelled()) {
             self.end_unstarted_round(IdleSkipped::Cancelled);
         }
-        let delayed = self.take_delayed_without_request();
+        let delayed = self.upkeep.after_turn.take_without_request();
         self.end_unstarted(delayed);
         if let Some(id) = self.extract_without_request() {
             self.stop_running(Some(&id));

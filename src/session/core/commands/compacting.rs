@@ -1,5 +1,6 @@
 //! A compaction in a session: request, plan, draft, write, result.
 
+pub(in crate::session::core) mod after_turn;
 mod committing;
 mod delayed;
 pub(in crate::session::core) mod result;
@@ -23,7 +24,7 @@ use crate::{
     protocol::{
         SessionCompact,
         errors::Failure,
-        events::{ChunkSource, Reason, Stage},
+        events::{ChunkSource, Stage},
         notices::Warning,
         types::{CompactParams, HookEvent, Initiator, SummaryMethod, Usage, When},
     },
@@ -52,10 +53,8 @@ use crate::{
         model::writer::Step,
     },
 };
+use after_turn::turn_is_over;
 use std::time::Duration;
-
-/// The kind of a compaction that a client asks for.
-pub const BY_CLIENT: OperationKind = OperationKind::Compaction(Reason::Manual);
 
 impl CommandMethod for SessionCompact {
     fn command(params: CompactParams) -> Command {
@@ -77,7 +76,7 @@ impl Core {
             Ok(authors) => authors,
             Err(failure) => return ticket.fail(&failure),
         };
-        if after_turn && self.must_wait() {
+        if after_turn && !(self.may_maintain() && turn_is_over(self.state.path())) {
             return self.delay(params, ticket);
         }
         let initiator = params.initiator.unwrap_or(Initiator::User);
@@ -95,7 +94,7 @@ impl Core {
         self.moves(&id, &params);
         self.start(Job::Plan(PlanOrder { id: id.clone(), request, authors, former: None, stop: stop.clone() }));
         let asked = Asked::by(ticket, params.wait);
-        self.work = Work::Planning(Request { id, kind: BY_CLIENT, params, asked, stop });
+        self.work = Work::Planning(Request { id, kind: OperationKind::BY_CLIENT, params, asked, stop });
     }
 
     fn may_compact(&self, params: &CompactParams, dry_run: bool) -> Result<(), Failure> {
@@ -110,7 +109,7 @@ impl Core {
         }
         self.writable()?;
         self.nothing_planned()?;
-        self.operations.room_for(&BY_CLIENT)
+        self.operations.room_for(&OperationKind::BY_CLIENT)
     }
 
     /// Whether a compaction is made even where it makes nothing smaller. A hook is asked about that.
@@ -386,9 +385,10 @@ impl Core {
         self.transfer_ends(&operation.kind, &end);
         self.held_go_on_after(&operation.kind, &end);
         if let End::Completed(product) = &end
-            && (operation.kind == BY_CLIENT && product.new_session().is_none() || product.replaces_session())
+            && (operation.kind == OperationKind::BY_CLIENT && product.new_session().is_none()
+                || product.replaces_session())
         {
-            self.delayed_gives_way();
+            self.leave_superseded();
         }
         if operation.kind.is_idle() {
             return self.finish_idle(operation, end, notices);

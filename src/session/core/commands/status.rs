@@ -51,7 +51,7 @@ impl Core {
             session: self.state.info(self.status()),
             queue: Queue::default(),
             operations: self.operations.list(),
-            waiting: self.delayed().into_iter().collect(),
+            waiting: self.upkeep.after_turn.status().into_iter().collect(),
             spent: self.costs.spent(&self.facts()),
             hooks: self.hooks().in_force(),
             meta: json!({ "writes": stats.writes, "fsyncs": stats.fsyncs }),

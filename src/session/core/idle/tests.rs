@@ -600,17 +600,8 @@ fn a_compaction_that_waits_for_the_end_of_the_turn_keeps_no_idle_maintenance_bac
     let mut held = idle();
     let later = json!({"sessionId": "held", "when": "after_turn"});
     let params: crate::protocol::types::CompactParams = serde_json::from_value(later).expect("params");
-    held.core.upkeep.after_turn.waiting = Some(crate::session::core::due::Delayed {
-        request: crate::session::core::work::Request {
-            id: "later".into(),
-            kind: crate::session::core::commands::compacting::BY_CLIENT,
-            params,
-            asked: crate::session::operations::Asked::Unasked,
-            stop: crate::session::stop::Stop::default(),
-        },
-        since: String::new(),
-        rests: true,
-    });
+    held.core.upkeep.after_turn =
+        crate::session::core::commands::compacting::after_turn::AfterTurn::resting("later", params);
     held.at.now += TIMEOUT;
     // The bodies are dropped first.
     let asked = (0..2).any(|_| turns(&held.feed(Input::Tick)) == [Turning::Ask]);

@@ -131,7 +131,7 @@ impl Core {
         self.send_usage(self.state.usage());
         self.tell_of_window();
         if staged.clears() {
-            self.delayed_gives_way();
+            self.leave_superseded();
         }
         self.start_due(due);
     }

@@ -107,7 +107,8 @@ impl Core {
                 let entry = Arc::new(entry);
                 let written = [costs.entries.as_slice(), std::slice::from_ref(&entry)].concat();
                 let mut mirrors = mirroring::with_mirrors(&path, &written, &draft.plan.prompts, &mut self.stamps);
-                mirrors.extend(self.delayed_again(mirrors.last().unwrap_or(&entry)));
+                let parent = mirrors.last().unwrap_or(&entry).id.clone();
+                mirrors.extend(self.upkeep.after_turn.entry_again(&parent, &mut self.stamps));
                 self.write(Box::new(CompactionWrite { costs, entry, mirrors, draft: Box::new(draft) }));
             }
             Err(error) => self.finish(operation, End::Failed(Failure::Internal(error.to_string()))),

@@ -2,12 +2,15 @@
 
 mod moved;
 
+use super::{AfterTurn, Step};
 use crate::{
     compaction::request::PlanRequest,
+    conversation::entry::Stamps,
     ids::ModelRef,
+    log::Access,
     protocol::{
         events::{Event, Reason},
-        types::{Initiator, Outcome},
+        types::{CompactParams, Initiator, Outcome},
     },
     session::{
         core::{
@@ -20,6 +23,7 @@ use crate::{
         },
         effects::Effect,
         jobs::{Authors, Job},
+        operations::Asked,
     },
     settings::{Layers, layers::Source},
 };
@@ -77,6 +81,26 @@ fn done() -> Value {
 fn started(effects: &[Effect]) -> usize {
     let manual = |event: &&Event| matches!(event, Event::CompactionStart { reason: Reason::Manual, .. });
     events(effects).filter(manual).count()
+}
+
+#[test]
+fn the_part_alone_has_one_compaction_and_knows_when_its_entry_is_to_be_written() {
+    let held = session();
+    let (state, mut stamps) = (held.core.state(), Stamps::seeded(1, jiff::Timestamp::UNIX_EPOCH));
+    let mut part = AfterTurn::default();
+    let params: CompactParams = serde_json::from_value(json!({"sessionId": "held"})).expect("params");
+    for _ in 0..2 {
+        let steps = part.ask(params.clone(), Asked::Unasked, state, &mut stamps);
+        assert!(matches!(*steps, [Step::Write(_)]));
+        assert!(part.waits() && !part.is_due(state.path()), "the turn goes on");
+    }
+    assert!(!part.must_write(Access::Write));
+    assert_eq!(part.take(Some(&"another".into())).map(|it| it.id), None);
+    let id = part.status().expect("it waits").operation_id;
+    assert_eq!(part.withdraw(None, Access::Write).map(|it| it.id), Some(id));
+    assert!(part.must_write(Access::Read) && !part.waits(), "a cancel waits for its entry");
+    assert!(part.write_due(Ok(()), state, &mut stamps).is_empty(), "no path names it");
+    assert!(!part.must_write(Access::Write));
 }
 
 #[test]
