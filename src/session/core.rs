@@ -336,7 +336,9 @@ impl Core {
                 self.turn_idle(turning);
             }
         }
-        self.review_ahead();
+        if !self.goes_on() || self.hooks().concerns_compaction() || self.upkeep.ahead.is_stale(&self.state) {
+            self.speculate(|ahead, facts| ahead.throw_away(facts));
+        }
         self.settle();
         self.share_memory();
     }

@@ -3,7 +3,8 @@
 
 pub(super) mod pruning;
 mod resuming;
-pub(super) mod speculating;
+mod speculating;
+pub(super) mod speculation;
 
 use super::{
     Core, LogState, Starts,
@@ -78,7 +79,7 @@ impl Core {
         match (self.failed_recovery(), self.work.operation()) {
             (Some(failed), _) => failed.to_owned(),
             (None, Some(running)) => format!("A compaction is running ({}). {}", running.id, self.decision()),
-            (None, None) => match self.why_ahead() {
+            (None, None) => match self.upkeep.ahead.why(&self.facts()) {
                 Some(ahead) => format!("{ahead} {}", self.decision()),
                 None => self.decision().to_string(),
             },
@@ -88,7 +89,7 @@ impl Core {
     /// The decision at the leaf.
     pub(super) fn decision(&self) -> Decision {
         let facts = self.state.measure().facts(self.state.path(), self.upkeep.rest);
-        let facts = Facts { goes_on_to: self.goes_on_to(), ..facts };
+        let facts = Facts { goes_on_to: self.upkeep.ahead.goes_on_to(&self.state), ..facts };
         match self.writable() {
             Ok(()) => at_threshold(facts),
             Err(_) => at_threshold(Facts { automatic: Automatic::ReadOnly, ..facts }),
@@ -180,7 +181,7 @@ impl Core {
     fn relief(&mut self) -> Option<(Staged, Event)> {
         let due = self.maintenance_is_due();
         // It is paid for already.
-        if due && self.decision().why != Why::Images && self.has_summary_ahead() {
+        if due && self.decision().why != Why::Images && self.upkeep.ahead.serving(&self.state).is_some() {
             return None;
         }
         if due && let Some(staged) = self.pruning_that_suffices() {

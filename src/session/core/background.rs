@@ -184,7 +184,7 @@ impl Core {
         match path {
             Ok(path) => {
                 self.state.change(|history| history.wake(path));
-                self.wake_ahead();
+                self.speculate(|ahead, facts| ahead.wake(facts));
                 self.count();
             }
             Err(error) => {

@@ -1,7 +1,7 @@
 //! Maintenance that is due and has not started.
 
 use super::{
-    automatic::speculating::Ahead,
+    automatic::speculation::Ahead,
     commands::compacting::after_turn::AfterTurn,
     edit::Staged,
     learning::Learning,

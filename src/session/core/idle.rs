@@ -158,7 +158,7 @@ impl Core {
                 let at_leaf = self.idle_check().objection_at_leaf();
                 self.idle.rounds.sleeps(at_leaf);
                 self.state.change(History::sleep);
-                self.sleep_ahead();
+                self.upkeep.ahead.sleep();
                 self.effects.extend(self.idle.shares(0));
             }
             None => {}

@@ -24,7 +24,7 @@ use crate::{
     protocol::{
         SessionCompact,
         errors::Failure,
-        events::{ChunkSource, Stage},
+        events::{ChunkSource, Event, Stage},
         notices::Warning,
         types::{CompactParams, HookEvent, Initiator, SummaryMethod, Usage, When},
     },
@@ -52,6 +52,7 @@ use crate::{
         made::{Made, PartOrigins, Rejected, SummaryPart},
         model::writer::Step,
     },
+    wire::outbox::About,
 };
 use after_turn::turn_is_over;
 use std::time::Duration;
@@ -158,7 +159,7 @@ impl Core {
     /// write before it.
     pub(in crate::session::core) fn planned(&mut self, id: &OperationId, result: Result<PlanMade, Failure>) {
         if self.upkeep.ahead.is(id) {
-            return self.planned_ahead(result);
+            return self.speculate(|ahead, facts| ahead.planned(result, facts));
         }
         match self.work.take() {
             Work::Planning(request) if request.id == *id && self.listens() => self.begin(request, result),
@@ -220,7 +221,7 @@ impl Core {
         let deadline = Duration::from_secs(settings.settings.compaction.deadline_seconds);
         let deadline = kind.is_automatic().then_some(deadline);
         let trigger = kind.trigger();
-        let tokens = self.costs.tokens_for(trigger, self.tokens_ahead(), &self.facts());
+        let tokens = self.costs.tokens_for(trigger, self.upkeep.ahead.tokens(&self.facts()), &self.facts());
         let PlanMade { planned: Planned { plan, .. }, candidates, native, only } = made;
         let hooks = self.hooks_of(kind);
         self.start(Job::Draft(DraftOrder {
@@ -261,7 +262,11 @@ impl Core {
 
     pub(in crate::session::core) fn drafted(&mut self, drafted: &OperationId, result: Result<Draft, Failure>) {
         if self.upkeep.ahead.is(drafted) {
-            return self.drafted_ahead(result);
+            self.speculate(|ahead, facts| ahead.drafted(result, facts));
+            if planted(Fault::AheadAnnounced) && self.upkeep.ahead.is_new() {
+                self.emit(About::default(), Event::UsageUpdated { usage: self.state.usage() });
+            }
+            return;
         }
         let mut operation = match self.work.take() {
             Work::Drafting(operation) if operation.id == *drafted => operation,
@@ -275,8 +280,13 @@ impl Core {
             _ if operation.stop.requested() && !planted(Fault::LateResult) => End::Cancelled,
             Ok(draft) => {
                 self.upkeep.ahead.drafting_ends(self.now, &draft);
-                let Some((taken, draft)) = self.draft_begun_ahead(operation, draft) else { return };
-                operation = taken;
+                if self.upkeep.ahead.is_outgrown(drafted, &draft, &self.state) {
+                    let (id, stop) = (operation.id.clone(), operation.stop.clone());
+                    let request = self.plan_request(None, Initiator::User, Cause::Due);
+                    self.start(Job::Plan(PlanOrder { id, request, authors: Authors::Anyone, former: None, stop }));
+                    self.work = Work::Preparing(operation, Focus::default());
+                    return;
+                }
                 let extracted = draft.made.parts.as_deref().and_then(PartOrigins::extracted);
                 if draft.made.is_extracted() {
                     operation.progress(Stage::Summarizing, 1, 1);
@@ -300,15 +310,16 @@ impl Core {
             Progress::Hook(step) => return self.hook_reported(id, &step),
         };
         match (step, self.work.drafting(id)) {
-            (Step::Request(_, Update::Spent(spent)), _) => {
+            (Step::Request(_, Update::Spent(spent)), compaction) => {
                 // A provider may report too few of them.
                 if spent.trigger == Trigger::Speculative {
-                    self.charge_ahead(id, spent.usage.context_tokens().max(spent.sent));
+                    let tokens = spent.usage.context_tokens().max(spent.sent);
+                    self.upkeep.ahead.charge(id, tokens, compaction.as_deref(), self.now);
                 }
                 self.costs.add(id.clone(), spent, self.now);
             }
-            (Step::Request(_, Update::AtStake(tokens)), _) if !planted(Fault::AtStakeForgotten) => {
-                if self.charge_ahead(id, tokens) {
+            (Step::Request(_, Update::AtStake(tokens)), compaction) if !planted(Fault::AtStakeForgotten) => {
+                if self.upkeep.ahead.charge(id, tokens, compaction.as_deref(), self.now) {
                     self.costs.add_failed(FailedAhead { tokens, failure: None });
                 }
             }

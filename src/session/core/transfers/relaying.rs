@@ -90,7 +90,7 @@ impl Core {
         asked: Asked<Ticket>,
         covered: Path,
     ) {
-        self.throw_away();
+        self.speculate(|ahead, facts| ahead.throw_away(facts));
         // The end of the handoff stops its work, and the maintenance may go on.
         let (stop, usage) = (Stop::default(), self.state.usage());
         let (kind, place) = (OperationKind::Relay(reason), Place::Top(id.clone()));
@@ -109,7 +109,7 @@ impl Core {
             only: None,
             maintenance: Some(Maintenance {
                 trigger,
-                tokens: self.costs.tokens_for(trigger, self.tokens_ahead(), &self.facts()),
+                tokens: self.costs.tokens_for(trigger, self.upkeep.ahead.tokens(&self.facts()), &self.facts()),
                 deadline: Duration::from_secs(settings.settings.compaction.deadline_seconds),
             }),
             fullness: self.state.measure(),

@@ -98,7 +98,7 @@ impl Core {
         let costs = self.take_costs();
         let parent = costs.entries.last().or_else(|| path.last()).map(|leaf| &leaf.id);
         draft.summary_times = self.upkeep.ahead.summary_times();
-        let spent = self.costs.carried(&costs, self.unused_by_wall(), &self.facts());
+        let spent = self.costs.carried(&costs, self.upkeep.ahead.unused_by_wall(&self.facts()), &self.facts());
         let line = draft.line(&stamp, parent, &path, first_newer.as_ref(), tokens_after, spent);
         match Entry::parse(line.into()) {
             Ok(entry) => {

@@ -48,6 +48,11 @@ fn tokens(held: &Held) -> u64 {
     held.core.state.measure().context_tokens
 }
 
+/// Tokens that the next one may take.
+fn tokens_left(held: &Held) -> u64 {
+    held.core.upkeep.ahead.tokens(&held.core.facts())
+}
+
 #[test]
 fn a_refused_one_waits_for_a_quarter_more_and_the_second_is_told() {
     let mut held = near_of(&messages(), json!({"thresholdTokens": 14_000}));
@@ -160,7 +165,7 @@ fn a_request_of_a_summary_that_a_compaction_has_taken_over_has_a_use() {
         }
         assert!(held.core.work.drafting(&order.id).is_some(), "a compaction begins with it");
         held.feed(report(&order.id, 5_000));
-        assert_eq!(held.core.tokens_ahead(), fruitless::most(WINDOW));
+        assert_eq!(tokens_left(&held), fruitless::most(WINDOW));
         assert_eq!(held.core.costs.len(), costs, "no failure of a summary ahead is recorded");
     }
 }
@@ -210,9 +215,9 @@ fn a_request_of_a_summary_that_is_being_made_has_a_use_until_it_ends() {
     let mut held = near();
     let order = ask(&mut held);
     held.feed(lied(&order.id, 5_000));
-    assert_eq!(held.core.tokens_ahead(), fruitless::most(WINDOW));
+    assert_eq!(tokens_left(&held), fruitless::most(WINDOW));
     refuse(&mut held, order);
-    assert_eq!(held.core.tokens_ahead(), fruitless::most(WINDOW) - 5_000);
+    assert_eq!(tokens_left(&held), fruitless::most(WINDOW) - 5_000);
 }
 
 /// Appends short messages while other settings make each summary stale, and reports a request of each one by `report`. With
@@ -281,7 +286,7 @@ fn a_failed_request_that_may_have_been_read_is_no_cost() {
     assert_eq!(written(Some(&work)), ["custom"], "one entry, and no cost");
     held.back(work);
     assert_eq!((held.core.costs.spent(&held.core.facts()).total.requests, held.core.costs.len()), (0, 0));
-    assert_eq!(held.core.tokens_ahead(), fruitless::most(WINDOW) - 1_000);
+    assert_eq!(tokens_left(&held), fruitless::most(WINDOW) - 1_000);
 }
 
 /// The session, read again from its file.
@@ -308,7 +313,7 @@ fn a_failure_is_kept_over_a_reopening_with_its_tokens_its_rest_and_its_number() 
     for number in 2..6 {
         assert!(planning(append(&mut held, number, user("go on"))).is_none(), "message {number}");
     }
-    assert_eq!(held.core.tokens_ahead(), fruitless::most(WINDOW) - 1_000);
+    assert_eq!(tokens_left(&held), fruitless::most(WINDOW) - 1_000);
     let said = why(&mut held, 6);
     assert!(said.contains("because the last one failed") && said.contains("status 500"), "{said}");
     // Other settings let the next one begin. It is the second in a row.
@@ -318,7 +323,7 @@ fn a_failure_is_kept_over_a_reopening_with_its_tokens_its_rest_and_its_number() 
     assert_eq!(codes(&fail(&mut held, order)), [NoticeCode::SpeculationRests]);
     let mut held = reopened(held);
     assert!(planning(append(&mut held, 8, user("go on"))).is_some(), "made with other settings");
-    assert_eq!(held.core.tokens_ahead(), fruitless::most(WINDOW) - 2_000);
+    assert_eq!(tokens_left(&held), fruitless::most(WINDOW) - 2_000);
 }
 
 #[test]
@@ -391,7 +396,7 @@ fn a_compaction_carries_the_tokens_that_came_to_nothing_before_it() {
         lines.push(first.to_string());
         lines.extend(messages().into_iter().skip(1));
         let mut held = near_of(&lines, json!({}));
-        assert_eq!(held.core.unused_by_wall().is_empty(), begins, "{minutes}");
+        assert_eq!(held.core.upkeep.ahead.unused_by_wall(&held.core.facts()).is_empty(), begins, "{minutes}");
         assert_eq!(planning(append(&mut held, 1, user("go on"))).is_some(), begins, "{minutes}");
     }
 }
@@ -439,4 +444,16 @@ fn costs_of_the_file_count_where_they_came_to_nothing_within_the_hour() {
         held = near_of(&lines, json!({}));
         assert_eq!(planning(append(&mut held, 1, user("go on"))).is_some(), begins, "{trigger} {minutes}");
     }
+}
+
+#[test]
+fn the_part_alone_counts_the_tokens_that_came_to_nothing() {
+    let held = near();
+    let (facts, mut part) = (held.core.facts(), Ahead::default());
+    assert!(part.may_begin(facts.state) && !part.rests(&facts), "the file has none");
+    assert!(part.charge(&"gone".into(), 1_000, None, facts.now), "its summary was thrown away");
+    assert_eq!(part.tokens(&facts), fruitless::most(WINDOW) - 1_000);
+    assert!(part.throw_away(&facts).is_empty() && !part.is_stale(facts.state), "there is none");
+    assert!(part.charge(&"gone".into(), 2 * WINDOW, None, facts.now));
+    assert!(part.rests(&facts), "no tokens are left");
 }

@@ -4,6 +4,7 @@ mod failing;
 
 use super::*;
 use crate::{
+    compaction::request::Cause,
     models::candidates::Way,
     protocol::{
         SessionPin, SessionStatus, SessionUndoCompaction, SessionUsage,
@@ -18,7 +19,7 @@ use crate::{
             held::{Held, answer, draft, events, job, line, log_work, messages, outcomes, plan, started, written},
         },
         effects::Effect,
-        jobs::DraftOrder,
+        jobs::{DraftOrder, Job},
     },
     settings::{Layers, layers::Source},
 };
