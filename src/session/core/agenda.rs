@@ -272,12 +272,6 @@ mod tests {
         (held, order)
     }
 
-    fn append(held: &mut Held, number: u64, message: &Value) {
-        held.append_with(number, json!({ "messages": [message] }));
-        let work = log_work(held.turn()).expect("a write");
-        held.back(work);
-    }
-
     fn failed(order: &DraftOrder) -> Input {
         Input::Drafted(order.id.clone(), Err(Failure::Internal("it failed".to_owned())))
     }
@@ -306,7 +300,7 @@ mod tests {
     #[test]
     fn a_session_settles_behind_the_recovery_of_a_refusal_that_came_meanwhile() {
         let (mut held, order) = drafting();
-        append(&mut held, 2, &refusal());
+        held.write_message(2, &refusal());
         assert_eq!(places(&held.feed(failed(&order)), "settled"), [0; 0]);
         let work = log_work(held.turn()).expect("the answer leaves the context");
         assert_eq!(places(&held.back(work), "settled"), [0; 0], "the recovery runs");
@@ -317,8 +311,8 @@ mod tests {
     #[test]
     fn a_session_settles_behind_the_removal_of_a_refusal_and_before_the_contexts_that_wait() {
         let (mut held, order) = drafting();
-        append(&mut held, 2, &refusal());
-        append(&mut held, 3, &json!({"role": "user", "content": "go on", "timestamp": 1}));
+        held.write_message(2, &refusal());
+        held.write_message(3, &json!({"role": "user", "content": "go on", "timestamp": 1}));
         held.call::<SessionContext>(4, json!({"wait": true}));
         held.turn();
         assert_eq!(places(&held.feed(failed(&order)), "settled"), [0; 0]);
@@ -332,7 +326,7 @@ mod tests {
     #[test]
     fn a_session_settles_behind_a_cancel_that_forgets_a_refusal() {
         let (mut held, order) = drafting();
-        append(&mut held, 2, &refusal());
+        held.write_message(2, &refusal());
         held.feed(failed(&order));
         assert_eq!(places(&held.cancel(3), "settled").len(), 1);
     }
@@ -361,7 +355,7 @@ mod tests {
         held.back(work);
         let done = json!({"role": "assistant", "content": [{"type": "text", "text": "Done."}], "stopReason": "stop",
             "timestamp": 1});
-        append(&mut held, 3, &done);
+        held.write_message(3, &done);
         assert_eq!(places(&held.feed(failed(&order)), "settled"), [0; 0]);
         assert_eq!(places(&held.turn(), "compaction_start").len(), 1);
     }
@@ -370,8 +364,8 @@ mod tests {
     fn with_context_over_window() -> (Held, DraftOrder) {
         let (mut held, order) = drafting();
         let text = "word ".repeat(14_000);
-        append(&mut held, 2, &json!({"role": "user", "content": text, "timestamp": 1}));
-        append(&mut held, 3, &json!({"role": "user", "content": "go on", "timestamp": 1}));
+        held.write_message(2, &json!({"role": "user", "content": text, "timestamp": 1}));
+        held.write_message(3, &json!({"role": "user", "content": "go on", "timestamp": 1}));
         held.call::<SessionContext>(4, json!({"wait": true}));
         held.turn();
         (held, order)

@@ -390,19 +390,10 @@ mod tests {
         json!({"prune": {"protectTokens": 500, "minimumSavings": 100}, "compaction": compaction})
     }
 
-    /// Appends a message of a user, and returns the effects after its write.
-    fn append(held: &mut Held, number: u64) -> Vec<Effect> {
-        held.append(number);
-        let work = log_work(held.turn()).expect("a write");
-        held.back(work)
-    }
-
     /// Appends an answer.
     fn append_answer(held: &mut Held, number: u64) -> Vec<Effect> {
         let answer = json!({"role": "assistant", "content": [{"type": "text", "text": "Yes."}], "timestamp": 1});
-        held.append_with(number, json!({"messages": [answer]}));
-        let work = log_work(held.turn()).expect("a write");
-        held.back(work)
+        held.write_message(number, &answer)
     }
 
     fn kinds(effects: &[Effect]) -> Vec<&'static str> {
@@ -420,7 +411,7 @@ mod tests {
         let mut held = over();
         held.compact(1);
         assert!(matches!(job(held.turn()), Job::Plan(_)));
-        let effects = append(&mut held, 2);
+        let effects = held.write(2);
         assert_eq!(started(&effects), []);
         assert_eq!(answer(&effects, 2).expect("an answer")["next"], json!({"type": "none"}));
     }
@@ -436,20 +427,20 @@ mod tests {
         assert_eq!(started(&held.back(work)), []);
         let ended = held.turn();
         assert_eq!((started(&ended), outcomes(&ended)), (vec![Reason::Manual], vec![Outcome::Cancelled]));
-        assert_eq!(started(&append(&mut held, 4)), [Reason::Threshold]);
+        assert_eq!(started(&held.write(4)), [Reason::Threshold]);
     }
 
     #[test]
     fn nothing_starts_in_a_session_that_finishes() {
         let mut held = over();
         held.feed(Input::Finish);
-        assert_eq!(started(&append(&mut held, 1)), []);
+        assert_eq!(started(&held.write(1)), []);
     }
 
     #[test]
     fn an_answer_names_a_compaction_before_its_status_does_unless_it_leaves_with_a_batch() {
         let mut held = over();
-        let effects = append(&mut held, 1);
+        let effects = held.write(1);
         let id = answer(&effects, 1).expect("an answer")["next"]["operationId"].as_str().map(str::to_owned);
         assert_eq!(named(&effects), [id]);
         let mut held = over();
@@ -473,11 +464,11 @@ mod tests {
     #[test]
     fn old_results_leave_where_that_brings_the_context_to_its_threshold() {
         let mut held = session(&results(), pruning(&json!({"thresholdTokens": 100_000})));
-        append(&mut held, 1);
+        held.write(1);
         let suffices = left(&held);
         for (threshold, prunes) in [(suffices, true), (suffices - 1, false)] {
             let mut held = session(&results(), pruning(&json!({"thresholdTokens": threshold})));
-            let effects = append(&mut held, 1);
+            let effects = held.write(1);
             assert_eq!(started(&effects).is_empty(), prunes, "threshold {threshold}");
             let work = log_work(effects);
             assert_eq!(written(work.as_ref()), vec!["context_edit"; if prunes { 3 } else { 0 }]);
@@ -496,7 +487,7 @@ mod tests {
         settings["models"] = json!([model]);
         settings["defaultModel"] = "p/m".into();
         let mut held = session(&results(), settings);
-        let effects = append(&mut held, 1);
+        let effects = held.write(1);
         assert_eq!(started(&effects), []);
         assert_eq!(written(log_work(effects).as_ref()), ["context_edit"; 3]);
     }
@@ -519,7 +510,7 @@ mod tests {
     fn a_larger_model_takes_the_context_where_automatic_compaction_is_off() {
         for compaction in [json!({"enabled": false}), json!({"strategy": "off"})] {
             let mut held = promoted(&messages(), &compaction);
-            let work = log_work(append(&mut held, 1)).expect("the change of the model");
+            let work = log_work(held.write(1)).expect("the change of the model");
             assert_eq!(written(Some(&work)), ["model_change"]);
             let effects = held.back(work);
             assert_eq!(kinds(&effects), ["entry_appended", "model_changed", "usage_updated"]);
@@ -532,7 +523,7 @@ mod tests {
     fn the_model_does_not_change_while_a_compaction_runs() {
         let mut held = promoted(&messages(), &json!({"enabled": false}));
         held.begin_draft(1);
-        assert!(log_work(append(&mut held, 2)).is_none());
+        assert!(log_work(held.write(2)).is_none());
     }
 
     #[test]
@@ -542,7 +533,7 @@ mod tests {
         let image = json!({"message": {"role": "user", "content": content, "timestamp": 1}});
         let mut held = promoted(&[line("e0", None, "message", image)], &json!({"enabled": false}));
         assert!(held.core.decision().is_about_images());
-        assert!(log_work(append(&mut held, 1)).is_none());
+        assert!(log_work(held.write(1)).is_none());
     }
 
     /// A session over its window, whose old results may leave.
@@ -609,7 +600,7 @@ mod tests {
     #[test]
     fn a_path_whose_past_is_indexed_is_compacted() {
         let mut held = session(&compacted_messages(), json!({"compaction": {"thresholdTokens": 2_000}}));
-        assert_eq!(started(&append(&mut held, 1)), [Reason::Threshold]);
+        assert_eq!(started(&held.write(1)), [Reason::Threshold]);
     }
 
     #[test]
@@ -631,7 +622,7 @@ mod tests {
     #[test]
     fn an_append_below_the_threshold_waits_for_no_counts() {
         let mut held = uncounted(50_000);
-        assert_eq!(answered(&append(&mut held, 1)), [1]);
+        assert_eq!(answered(&held.write(1)), [1]);
     }
 
     #[test]
@@ -655,7 +646,7 @@ mod tests {
         let work = log_work(held.turn()).expect("a write");
         let work = log_work(held.back(work)).expect("the entries of the recovery");
         held.back(work);
-        let next = answer(&append(&mut held, 2), 2).expect("an answer")["next"].clone();
+        let next = answer(&held.write(2), 2).expect("an answer")["next"].clone();
         assert_eq!((&next["reason"], &next["willRetry"]), (&json!("overflow"), &json!(true)));
     }
 
@@ -678,7 +669,7 @@ mod tests {
     #[test]
     fn old_results_stay_where_automatic_compaction_is_off() {
         let mut held = session(&results(), pruning(&json!({"thresholdTokens": 2_500, "enabled": false})));
-        assert!(log_work(append(&mut held, 1)).is_none());
+        assert!(log_work(held.write(1)).is_none());
     }
 
     #[test]
@@ -691,7 +682,7 @@ mod tests {
             lines.push(line(&format!("i{at}"), Some(&before), "message", image));
         }
         let mut held = session(&lines, json!({"compaction": {"thresholdTokens": 2_000}}));
-        let effects = append(&mut held, 1);
+        let effects = held.write(1);
         assert_eq!(started(&effects), []);
         let work = log_work(effects).expect("the edits");
         assert_eq!(written(Some(&work)), ["context_edit"; 2]);
@@ -702,10 +693,10 @@ mod tests {
     #[test]
     fn a_compaction_that_fails_is_not_repeated_before_the_next_message_of_the_user() {
         let mut held = over();
-        let Job::Plan(order) = job(append(&mut held, 1)) else { unreachable!("it is planned") };
+        let Job::Plan(order) = job(held.write(1)) else { unreachable!("it is planned") };
         let failed = held.feed(Input::Planned(order.id, Err(Failure::Internal("it failed".to_owned()))));
         assert_eq!(outcomes(&failed), [Outcome::Failed]);
         assert_eq!(started(&append_answer(&mut held, 2)), []);
-        assert_eq!(started(&append(&mut held, 3)), [Reason::Threshold]);
+        assert_eq!(started(&held.write(3)), [Reason::Threshold]);
     }
 }

@@ -87,10 +87,8 @@ mod tests {
     }
 
     /// An append is written, and its answer waits for counts.
-    fn append(held: &mut Held, number: u64) {
-        held.append(number);
-        let work = log_work(held.turn()).expect("a write");
-        assert_eq!(answer(&held.back(work), number), None, "the decision waits for counts");
+    fn write_uncounted(held: &mut Held, number: u64) {
+        assert_eq!(answer(&held.write(number), number), None, "the decision waits for counts");
     }
 
     fn counted(held: &mut Held) -> Vec<Effect> {
@@ -101,7 +99,7 @@ mod tests {
     #[test]
     fn a_compaction_that_is_cancelled_while_answers_wait_for_counts_ends_immediately() {
         let mut held = uncounted();
-        append(&mut held, 1);
+        write_uncounted(&mut held, 1);
         held.compact(2);
         let cancelled = held.cancel(3);
         assert_eq!(outcomes(&cancelled), [Outcome::Cancelled]);
@@ -115,7 +113,7 @@ mod tests {
         let mut held = uncounted();
         held.call::<SessionEntries>(1, json!({"branch": "all"}));
         let index = job(held.turn());
-        append(&mut held, 2);
+        write_uncounted(&mut held, 2);
         assert!(held.feed(built(index)).is_empty(), "the entries of the write are not announced");
         let effects = counted(&mut held);
         assert!(answer(&effects, 2).is_some());

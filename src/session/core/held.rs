@@ -225,6 +225,29 @@ impl Held {
         self.send(number, Command::Append(serde_json::from_value(params).expect("params")));
     }
 
+    /// Appends a message of a user, and returns the effects after its write.
+    pub fn write(&mut self, number: TicketNumber) -> Vec<Effect> {
+        self.write_with(number, json!({}))
+    }
+
+    /// The same with this message.
+    pub fn write_message(&mut self, number: TicketNumber, message: &Value) -> Vec<Effect> {
+        self.write_with(number, json!({ "messages": [message] }))
+    }
+
+    /// The same with these params. A session that slept reads its path first.
+    pub fn write_with(&mut self, number: TicketNumber, params: Value) -> Vec<Effect> {
+        self.append_with(number, params);
+        loop {
+            let work = log_work(self.turn()).expect("work on the log");
+            let is_read = matches!(work, LogWork::Fetch(_));
+            let effects = self.back(work);
+            if !is_read {
+                return effects;
+            }
+        }
+    }
+
     /// Sends an extracted compaction.
     pub fn compact(&mut self, number: TicketNumber) {
         let params = of_session(json!({"keepRecentTokens": 500, "wait": true, "method": "extractive"}));

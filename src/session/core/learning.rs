@@ -299,14 +299,12 @@ mod tests {
     }
 
     /// Appends answers, and returns the windows that are told to other sessions.
-    fn append(held: &mut Held, number: u64, answers: &[Value]) -> Vec<(String, u64)> {
-        held.append_with(number, json!({ "messages": answers }));
-        let work = log_work(held.turn()).expect("a write");
+    fn learned_from(held: &mut Held, number: u64, answers: &[Value]) -> Vec<(String, u64)> {
         let learned = |effect: &Effect| match effect {
             Effect::Teach(Change::Learned(row)) => Some((row.model.to_string(), row.context_window)),
             _ => None,
         };
-        held.back(work).iter().filter_map(learned).collect()
+        held.write_with(number, json!({ "messages": answers })).iter().filter_map(learned).collect()
     }
 
     fn refused(error: &str) -> Value {
@@ -338,7 +336,7 @@ mod tests {
 
     #[test]
     fn the_limit_of_an_error_is_the_window_of_the_model_that_failed() {
-        let learned = |settings: Value, answers: &[Value]| append(&mut session(&settings), 1, answers);
+        let learned = |settings: Value, answers: &[Value]| learned_from(&mut session(&settings), 1, answers);
         let of = |model: &str| vec![(model.to_owned(), 8_000)];
         let mut other = refused(STATES);
         (other["provider"], other["model"]) = ("q".into(), "n".into());
@@ -451,7 +449,7 @@ mod tests {
             assert!(prompt > 8_000);
             let mut refusal = refused(STATES);
             (refusal["provider"], refusal["model"]) = ("p".into(), "m".into());
-            assert_eq!(append(&mut held, 3, &[refusal]).len(), expected, "{model} took it");
+            assert_eq!(learned_from(&mut held, 3, &[refusal]).len(), expected, "{model} took it");
         }
     }
 
@@ -465,7 +463,7 @@ mod tests {
             ("This model's maximum context length is 8000 tokens.", true),
             ("This model's maximum context length is 80000 tokens.", false),
         ] {
-            let learned = append(&mut session(&json!({})), 1, &[refused(text)]);
+            let learned = learned_from(&mut session(&json!({})), 1, &[refused(text)]);
             assert_eq!(!learned.is_empty(), learns, "{text}");
         }
     }
@@ -476,10 +474,14 @@ mod tests {
         let mut held = Held::of(&[crate::session::core::held::line("e0", None, "message", one)], u64::MAX);
         set(&mut held, &naming(100_000));
         assert!(size(&held) < evidence::SMALLEST_ESTIMATE);
-        assert_eq!(append(&mut held, 1, &[refused(STATES)]), [("p/m".to_owned(), 8_000)], "unannounced instructions");
-        assert_eq!(append(&mut held, 2, &[refused(STATES)]), []);
+        assert_eq!(
+            learned_from(&mut held, 1, &[refused(STATES)]),
+            [("p/m".to_owned(), 8_000)],
+            "unannounced instructions"
+        );
+        assert_eq!(learned_from(&mut held, 2, &[refused(STATES)]), []);
         let other = "prompt is too long: 9000 tokens > 7000 maximum";
-        assert_eq!(append(&mut held, 3, &[refused(other)]), [("p/m".to_owned(), 7_000)]);
+        assert_eq!(learned_from(&mut held, 3, &[refused(other)]), [("p/m".to_owned(), 7_000)]);
     }
 
     /// Disproofs that are told to the other sessions: models and tokens.
@@ -494,7 +496,7 @@ mod tests {
     #[test]
     fn a_larger_prompt_disproves_a_learned_window_for_all_sessions() {
         let mut held = session(&json!({}));
-        append(&mut held, 1, &[refused(STATES)]);
+        learned_from(&mut held, 1, &[refused(STATES)]);
         assert_eq!(window(&held).1, SaidBy::Learned);
         let (effects, prompt) = takes(&mut held, 2, &json!({"provider": "p", "model": "m"}));
         assert_eq!(disproved(&effects), [("p/m".to_owned(), prompt)]);
@@ -504,7 +506,7 @@ mod tests {
     #[test]
     fn a_report_that_is_not_believed_disproves_nothing() {
         let mut held = session(&json!({}));
-        append(&mut held, 1, &[refused(STATES)]);
+        learned_from(&mut held, 1, &[refused(STATES)]);
         let usage = json!({"input": 900_000, "output": 1, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 900_001});
         let answer = json!({"role": "assistant", "content": [{"type": "text", "text": "Yes."}], "stopReason": "stop",
             "usage": usage, "timestamp": 1});
@@ -528,7 +530,7 @@ mod tests {
     #[test]
     fn what_is_forgotten_is_forgotten_in_a_session_that_saw_a_bound() {
         let mut held = session(&json!({}));
-        append(&mut held, 1, &[refused(SILENT)]);
+        learned_from(&mut held, 1, &[refused(SILENT)]);
         let mut shared = Learned::default();
         held.feed(Input::Windows(shared.clone()));
         assert!(bound(&held, "p/m").is_some());
@@ -541,7 +543,7 @@ mod tests {
     fn a_refusal_without_a_limit_bounds_a_window_that_nobody_states() {
         let mut held = session(&json!({}));
         let size = size(&held);
-        append(&mut held, 1, &[refused(SILENT)]);
+        learned_from(&mut held, 1, &[refused(SILENT)]);
         let (bounded, source) = window(&held);
         assert!(bounded >= size && bounded < size + 100, "{bounded} of {size}");
         assert_eq!(source, SaidBy::Learned);
@@ -553,14 +555,14 @@ mod tests {
         for (settings, model) in [(stated, "p/m"), (json!({}), "openai/gpt-4o")] {
             let mut held = Held::given(SessionData::default(), named(model));
             set(&mut held, &settings);
-            append(&mut held, 1, &[refused(SILENT)]);
+            learned_from(&mut held, 1, &[refused(SILENT)]);
             assert_eq!(bound(&held, model), None, "{model}");
         }
         let mut held = Held::given(SessionData::default(), named("p/m"));
         set(&mut held, &json!({}));
         let mut other = refused(SILENT);
         (other["provider"], other["model"]) = ("q".into(), "n".into());
-        append(&mut held, 1, &[other]);
+        learned_from(&mut held, 1, &[other]);
         assert_eq!(bound(&held, "q/n"), None, "the context is not the one that it refused");
     }
 
@@ -577,7 +579,7 @@ mod tests {
         );
         set(&mut held, &json!({}));
         assert!(size(&held) > window(&held).0);
-        append(&mut held, 1, &[refused(SILENT)]);
+        learned_from(&mut held, 1, &[refused(SILENT)]);
         assert_eq!(bound(&held, "p/m"), None);
     }
 
@@ -585,14 +587,14 @@ mod tests {
     fn a_refusal_corrects_a_learned_window_of_which_four_fifths_were_full() {
         let refused_at = {
             let mut held = session(&json!({}));
-            append(&mut held, 1, &[refused(SILENT)]);
+            learned_from(&mut held, 1, &[refused(SILENT)]);
             bound(&held, "p/m").expect("a bound")
         };
         let hundredth = refused_at / 80;
         for (window, corrects) in [(100 * hundredth, true), (100 * (hundredth + 1), false), (refused_at, false)] {
             let mut held = session(&json!({}));
             held.feed(Input::Windows(windows("p/m", window)));
-            append(&mut held, 1, &[refused(SILENT)]);
+            learned_from(&mut held, 1, &[refused(SILENT)]);
             assert_eq!(bound(&held, "p/m"), corrects.then_some(refused_at), "of {window}");
         }
     }
@@ -600,7 +602,7 @@ mod tests {
     #[test]
     fn the_windows_of_other_sessions_are_taken_and_leave_the_bound_of_this_one() {
         let mut held = session(&json!({}));
-        append(&mut held, 1, &[refused(SILENT)]);
+        learned_from(&mut held, 1, &[refused(SILENT)]);
         let bounded = window(&held);
         held.feed(Input::Windows(windows("q/n", 9_000)));
         assert_eq!(window(&held), bounded);

@@ -311,12 +311,6 @@ mod tests {
         held.back(work)
     }
 
-    fn append(held: &mut Held, number: u64, message: &Value) -> Vec<Effect> {
-        held.append_with(number, json!({"messages": [message]}));
-        let work = log_work(held.turn()).expect("a write");
-        held.back(work)
-    }
-
     /// A call of `bash`, and its result.
     fn called() -> [Value; 2] {
         let call = json!([{"type": "toolCall", "id": "c", "name": "bash", "arguments": {}}]);
@@ -350,9 +344,9 @@ mod tests {
         let mut held = session(&messages(), &json!({}), "chars");
         switch(&mut held, 1, "p/tiny");
         held.cancel(2);
-        append(&mut held, 3, &call);
+        held.write_message(3, &call);
         assert_eq!(started(&switch(&mut held, 4, "p/small")), [], "a call is open");
-        assert_eq!(started(&append(&mut held, 5, &result)), [Reason::Threshold]);
+        assert_eq!(started(&held.write_message(5, &result)), [Reason::Threshold]);
     }
 
     #[test]
@@ -432,7 +426,7 @@ mod tests {
 
         let mut held = session(&messages(), &json!({"midTurn": false}), "chars");
         for (number, message) in [1, 2].into_iter().zip(called()) {
-            append(&mut held, number, &message);
+            held.write_message(number, &message);
         }
         assert_eq!(started(&switch(&mut held, 3, "p/small")), [Reason::ModelSwitch]);
     }
@@ -478,7 +472,7 @@ mod tests {
             let mut held = session(&messages(), &json!({"thresholdTokens": 3_000}), "chars");
             let effects = match switched {
                 true => configure(&mut held, 1, &json!({"contextWindow": 50_000})),
-                false => append(&mut held, 1, &json!({"role": "user", "content": "Go on.", "timestamp": 1})),
+                false => held.write_message(1, &json!({"role": "user", "content": "Go on.", "timestamp": 1})),
             };
             let reason = if switched { Reason::ModelSwitch } else { Reason::Threshold };
             assert_eq!(started(&effects), [reason]);

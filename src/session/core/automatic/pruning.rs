@@ -58,12 +58,9 @@ mod tests {
             SessionPrune,
             events::{Event, Reason},
         },
-        session::{
-            core::{
-                Input,
-                held::{Held, answer, events, line, log_work, outcomes, started, written},
-            },
-            effects::Effect,
+        session::core::{
+            Input,
+            held::{Held, answer, events, line, log_work, outcomes, started, written},
         },
         settings::{Layers, layers::Source},
     };
@@ -112,12 +109,6 @@ mod tests {
         held
     }
 
-    fn append(held: &mut Held, number: u64) -> Vec<Effect> {
-        held.append(number);
-        let work = log_work(held.turn()).expect("a write");
-        held.back(work)
-    }
-
     /// 2,000 tokens that may leave before 28,000 that stay.
     const LITTLE: [(&str, &str, usize); 3] = [("bash", "x", 2_000), ("read", "a", 24_000), ("bash", "y", 6_000)];
 
@@ -137,7 +128,7 @@ mod tests {
             (0, MINUTE, true, "no answer reports cached tokens"),
         ] {
             let mut held = session(&history(&LITTLE, cached), 31_000, seconds);
-            let effects = append(&mut held, 1);
+            let effects = held.write(1);
             assert_eq!(started(&effects), if prunes { vec![] } else { vec![Reason::Threshold] }, "{cached} {seconds}");
             assert!(considered(&held).contains(says), "{}", considered(&held));
             assert_eq!(written(log_work(effects).as_ref()).len(), usize::from(prunes));
@@ -148,7 +139,7 @@ mod tests {
     fn a_warm_cache_is_broken_where_that_pays() {
         let much = [("bash", "x", 24_000), ("read", "a", 2_000), ("bash", "y", 6_000)];
         let mut held = session(&history(&much, 30_000), 31_000, MINUTE);
-        let work = log_work(append(&mut held, 1)).expect("the pruning");
+        let work = log_work(held.write(1)).expect("the pruning");
         let effects = held.back(work);
         let why = events(&effects).find_map(|event| match event {
             Event::Pruned { why, .. } => Some(why.clone()),
@@ -165,7 +156,7 @@ mod tests {
     #[test]
     fn a_pruning_is_made_at_any_cost_where_the_last_compaction_did_not_complete() {
         let mut held = session(&history(&LITTLE, 30_000), 32_100, MINUTE);
-        assert_eq!(started(&append(&mut held, 1)), [Reason::Threshold], "{}", held.core.why());
+        assert_eq!(started(&held.write(1)), [Reason::Threshold], "{}", held.core.why());
         assert_eq!(outcomes(&held.cancel(2)).len(), 1);
         let answer =
             json!({"role": "assistant", "content": [{"type": "text", "text": "word".repeat(1_700)}], "timestamp": 1});
@@ -195,7 +186,7 @@ mod tests {
     #[test]
     fn nothing_is_pruned_for_less_than_the_minimum_and_usage_says_so() {
         let mut held = session(&history(&[("read", "a", 20_000), ("bash", "y", 6_000)], 0), 25_000, MINUTE);
-        assert_eq!(started(&append(&mut held, 1)), [Reason::Threshold]);
+        assert_eq!(started(&held.write(1)), [Reason::Threshold]);
         let expected =
             "No results were pruned: those that may leave have fewer than 1000 tokens (prune.minimumSavings).";
         assert_eq!(considered(&held), expected);

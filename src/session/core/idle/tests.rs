@@ -61,25 +61,8 @@ fn of(lines: &[String]) -> Held {
 /// The same after an append.
 fn idle() -> Held {
     let mut held = opened();
-    append(&mut held, 1, &[user(), answered()]);
+    held.write_with(1, json!({ "messages": &[user(), answered()] }));
     held
-}
-
-fn append(held: &mut Held, number: u64, messages: &[Value]) -> Vec<Effect> {
-    held.append_with(number, json!({ "messages": messages }));
-    let mut effects = held.turn();
-    if effects.iter().any(|effect| matches!(effect, Effect::Log(_))) {
-        let work = log_work(effects).expect("work");
-        effects = held.back(work);
-    }
-    // A session that slept reads its path first.
-    match held.core.is_due() {
-        true => {
-            let work = log_work(held.turn()).expect("a write");
-            held.back(work)
-        }
-        false => effects,
-    }
 }
 
 fn turns(effects: &[Effect]) -> Vec<Turning> {
@@ -221,7 +204,7 @@ fn the_timer_is_started_by_appends_and_activity_and_by_nothing_else() {
     held.turn();
     assert_eq!(asks(&mut held), Some(TIMEOUT - Duration::from_secs(200)), "a read changes nothing");
     held.feed(settings(&json!({"idleEnabled": false})));
-    append(&mut held, 3, &[user(), answered()]);
+    held.write_with(3, json!({ "messages": &[user(), answered()] }));
     assert_eq!(asks(&mut held), None, "it is off");
 }
 
@@ -244,7 +227,7 @@ fn nothing_starts_while_somebody_waits_for_an_answer() {
         (vec![user(), answered()], None),
     ] {
         let mut held = opened();
-        append(&mut held, 1, &messages);
+        held.write_with(1, json!({ "messages": &messages }));
         assert_eq!(asks(&mut held).is_none(), skipped.is_some(), "{messages:?}");
         if let Some(skipped) = skipped {
             assert_eq!(answer(&run_idle(&mut held, 2), 2), Some(json!({ "skipped": skipped })), "{messages:?}");
@@ -318,7 +301,7 @@ fn nothing_is_sent_where_nothing_can_be_compacted_and_nothing_is_tried_before_th
     activity(&mut held, 3);
     held.turn();
     assert_eq!(asks(&mut held), None);
-    append(&mut held, 4, &[user(), answered()]);
+    held.write_with(4, json!({ "messages": &[user(), answered()] }));
     assert_eq!(asks(&mut held), Some(TIMEOUT));
 }
 
@@ -395,7 +378,7 @@ fn a_cancel_names_maintenance_which_then_rests_until_the_next_message_of_the_use
     assert_eq!(answer(&effects, 2).expect("an answer")["cancelled"], cancelled);
     assert_eq!((kinds(&effects), turns(&effects)), (vec!["compaction_end", "idle_end"], vec![Turning::Leave]));
     assert_eq!(answer(&run_idle(&mut held, 3), 3), Some(json!({"skipped": "resting"})));
-    append(&mut held, 4, &[user(), answered()]);
+    held.write_with(4, json!({ "messages": &[user(), answered()] }));
     assert_eq!(asks(&mut held), Some(TIMEOUT));
 }
 
@@ -449,17 +432,17 @@ fn each_failure_in_a_row_doubles_the_time_until_the_next_maintenance_up_to_a_day
         let (_, order) = starts(&mut held, order);
         let effects = held.feed(Input::Drafted(order.id, Err(Failure::Internal("it failed".to_owned()))));
         assert_eq!(ends(&effects), [Outcome::Failed]);
-        append(&mut held, 10 + round, &[user(), answered()]);
+        held.write_with(10 + round, json!({ "messages": &[user(), answered()] }));
         expected = (expected * 2).min(Duration::from_secs(86_400));
     }
     asks(&mut held).expect("the timer runs");
     let order = plans(&mut held);
     let (_, order) = starts(&mut held, order);
     assert_eq!(ends(&completes(&mut held, order)), [Outcome::Completed]);
-    append(&mut held, 30, &[user(), answered()]);
+    held.write_with(30, json!({ "messages": &[user(), answered()] }));
     assert_eq!(asks(&mut held), None, "the context is small");
     let long = json!({"role": "user", "content": "A long text. ".repeat(2_000), "timestamp": 1});
-    append(&mut held, 31, &[long, answered()]);
+    held.write_with(31, json!({ "messages": &[long, answered()] }));
     assert_eq!(asks(&mut held), Some(TIMEOUT));
 }
 
@@ -494,7 +477,7 @@ fn a_clock_that_jumps_by_a_day_starts_one_maintenance_at_most() {
     completes(&mut held, order);
     assert_eq!(asks(&mut held), None);
     let mut held = opened();
-    append(&mut held, 1, &[user()]);
+    held.write_with(1, json!({ "messages": &[user()] }));
     held.at.now += Duration::from_secs(86_400);
     assert_eq!(asks(&mut held), None, "the model is to answer");
 }
@@ -536,14 +519,14 @@ fn a_thousand_sessions_that_become_idle_at_once_run_one_after_the_other() {
     const DRAFT: Duration = Duration::from_secs(2);
     let lines: Vec<String> = messages().into_iter().take(9).collect();
     let mut first = of(&lines);
-    append(&mut first, 1, &[user(), answered()]);
+    first.write_with(1, json!({ "messages": &[user(), answered()] }));
     let (begin, hour) = (first.at.now, Duration::from_secs(3_600));
     let mut sessions: Vec<Held> = std::iter::once(first)
         .chain((1..SESSIONS).map(|_| {
             let mut held = of(&lines);
             held.feed(settings(&json!({"idleThresholdTokens": 500})));
             held.at.now = begin;
-            append(&mut held, 1, &[user(), answered()]);
+            held.write_with(1, json!({ "messages": &[user(), answered()] }));
             held
         }))
         .collect();

@@ -266,10 +266,12 @@ mod tests {
     }
 
     /// Appends an answer with these fields, and returns the verdict on it and the effects of the append.
-    fn append(held: &mut Held, number: u64, fields: Value) -> (Verdict, Vec<crate::session::effects::Effect>) {
-        held.append_with(number, json!({"messages": [assistant(fields)]}));
-        let work = log_work(held.turn()).expect("a write");
-        let effects = held.back(work);
+    fn append_and_judge(
+        held: &mut Held,
+        number: u64,
+        fields: Value,
+    ) -> (Verdict, Vec<crate::session::effects::Effect>) {
+        let effects = held.write_message(number, &assistant(fields));
         let newest = held.core.state.path().iter().rev().find(|entry| !entry.is_marker()).cloned().expect("an answer");
         (held.core.judge(&newest).expect("an answer").verdict, effects)
     }
@@ -278,16 +280,16 @@ mod tests {
     fn a_report_that_is_not_believed_decides_nothing() {
         // By it the window is full, by the estimate it is not.
         let fields = json!({"stopReason": "length", "content": [], "usage": usage(39_500, 0, 500)});
-        assert_eq!(append(&mut session(40_000), 1, fields).0, Verdict::Unusable(CutOff));
+        assert_eq!(append_and_judge(&mut session(40_000), 1, fields).0, Verdict::Unusable(CutOff));
         // No request can have been that small, and the answer stays.
         let fields = json!({"content": text("Done."), "usage": usage(1_024, 0, 10)});
-        assert_eq!(append(&mut session(40_000), 1, fields).0, Verdict::Usable);
+        assert_eq!(append_and_judge(&mut session(40_000), 1, fields).0, Verdict::Usable);
     }
 
     #[test]
     fn the_client_is_told_of_shortened_text() {
         let told = |fields: Value| {
-            let (_, effects) = append(&mut session(40_000), 1, fields);
+            let (_, effects) = append_and_judge(&mut session(40_000), 1, fields);
             notices(&effects).into_iter().map(str::to_owned).collect::<Vec<_>>()
         };
         let shortened =

@@ -337,20 +337,6 @@ mod tests {
         assert_eq!(removed, 2, "in one write");
     }
 
-    /// Appends a message, which is written.
-    fn append(held: &mut Held, number: u64, params: Value) -> Vec<Effect> {
-        held.append_with(number, params);
-        loop {
-            let effects = held.turn();
-            let work = log_work(effects).expect("work on the log");
-            let is_read = matches!(work, LogWork::Fetch(_));
-            let effects = held.back(work);
-            if !is_read {
-                return effects;
-            }
-        }
-    }
-
     /// A draft is being made. After it, refusals with these params are appended, and a context waits with number 9.
     fn refusals(held: &mut Held, params: &[Value]) -> DraftOrder {
         let order = held.begin_draft(1);
@@ -358,7 +344,7 @@ mod tests {
             let mut params = params.clone();
             params["messages"] = json!([{"role": "assistant", "content": [], "stopReason": "error", "timestamp": 1,
                 "errorMessage": "context_length_exceeded"}]);
-            append(held, number, params);
+            held.write_with(number, params);
         }
         assert!(!is_answered(&wait_for_context(held, 9), 9));
         order
@@ -415,7 +401,7 @@ mod tests {
         let order = refusals(&mut held, &[json!({})]);
         // The other branch is larger than the context that was refused.
         let long = json!({"role": "user", "content": "word ".repeat(8_000), "timestamp": 1});
-        append(&mut held, 3, json!({"parentEntryId": "e10", "messages": [long]}));
+        held.write_with(3, json!({"parentEntryId": "e10", "messages": [long]}));
         fail(&mut held, order);
         let effects = held.turn();
         assert!(is_answered(&effects, 9));
@@ -472,8 +458,8 @@ mod tests {
         let mut held = Held::new();
         window(&mut held, 9_800);
         let order = held.begin_draft(1);
-        append(&mut held, 2, full());
-        append(&mut held, 3, json!({}));
+        held.write_with(2, full());
+        held.write_with(3, json!({}));
         fail(&mut held, order);
         let work = log_work(held.turn()).expect("a write");
         assert_eq!(written(Some(&work)), ["context_edit"]);
@@ -512,7 +498,7 @@ mod tests {
         let mut held = Held::new();
         window(&mut held, 9_800);
         let order = held.begin_draft(1);
-        append(&mut held, 2, full());
+        held.write_with(2, full());
         fail(&mut held, order);
         let work = log_work(held.turn()).expect("a write");
         let effects = held.back(work);

@@ -123,15 +123,9 @@ mod tests {
         json!({"role": "assistant", "content": [], "stopReason": "error", "timestamp": 1, "errorMessage": error})
     }
 
-    fn append(held: &mut Held, number: u64, messages: Value) -> Vec<Effect> {
-        held.append_with(number, json!({ "messages": messages }));
-        let work = log_work(held.turn()).expect("a write");
-        held.back(work)
-    }
-
     /// Appends a refusal and takes the answer out of the context. Returns `next`, and whether anything started.
     fn refuse(held: &mut Held, number: u64, error: &str) -> (Value, bool) {
-        let effects = append(held, number, json!([failure(error)]));
+        let effects = held.write_message(number, &failure(error));
         let said = next(&effects, number);
         let Some(work) = log_work(effects) else { return (said, false) };
         let effects = held.back(work);
@@ -152,7 +146,7 @@ mod tests {
         let mut held = session();
         let input = size(&held);
         let before = most(&held);
-        let effects = append(&mut held, 2, json!([failure(&text(WINDOW, input, WINDOW))]));
+        let effects = held.write_message(2, &failure(&text(WINDOW, input, WINDOW)));
         let said = next(&effects, 2);
         let expected = WINDOW - input - input / 20;
         assert_eq!((&said["type"], &said["willRetry"]), (&json!("retry"), &json!(true)), "{said}");
@@ -168,7 +162,7 @@ mod tests {
         assert_eq!((most(&held), size(&held)), (expected, input));
         let done = json!({"role": "assistant", "content": [{"type": "text", "text": "Yes."}], "stopReason": "stop",
             "timestamp": 1});
-        append(&mut held, 4, json!([done]));
+        held.write_message(4, &done);
         assert!(most(&held) <= before, "a request succeeded");
     }
 
@@ -179,7 +173,7 @@ mod tests {
         let refusal = error(&held);
         assert_eq!(refuse(&mut held, 1, &refusal).0["type"], "retry");
         refuse(&mut held, 2, "500 Internal Server Error");
-        append(&mut held, 3, json!([{"role": "user", "content": "And this?", "timestamp": 1}]));
+        held.write_message(3, &json!({"role": "user", "content": "And this?", "timestamp": 1}));
         let refusal = error(&held);
         assert_eq!(refuse(&mut held, 4, &refusal).0["type"], "retry", "the context has grown");
         refuse(&mut held, 5, "500 Internal Server Error");
@@ -221,7 +215,7 @@ mod tests {
             set(&mut held, json!({"defaultModel": "p/m", "models": models, "compaction": {"enabled": enabled}}));
             let refusal = text(WINDOW, size(&held), WINDOW);
             let order = held.begin_draft(1);
-            let effects = append(&mut held, 2, json!([failure(&refusal)]));
+            let effects = held.write_message(2, &failure(&refusal));
             let said = next(&effects, 2);
             assert_eq!((&said["operationId"], &said["willRetry"]), (&json!(order.id), &json!(true)), "{said}");
             assert!(!is_answered(&wait_for_context(&mut held, 3), 3));
@@ -249,7 +243,7 @@ mod tests {
         let input = size(&held);
         let mut refusal = failure(&text(20_000, input, WINDOW));
         (refusal["provider"], refusal["model"]) = ("p".into(), "n".into());
-        let effects = append(&mut held, 2, json!([refusal]));
+        let effects = held.write_message(2, &refusal);
         assert_eq!(next(&effects, 2)["maxOutputTokens"], 20_000 - input - input / 20);
         let learned =
             |model: &str| held.core.state().learned.of_model(&ModelRef::parse(model).expect("a name")).to_vec();
@@ -264,7 +258,7 @@ mod tests {
             let models = json!([{"provider": "p", "id": "m", "contextWindow": WINDOW}]);
             set(&mut held, json!({"defaultModel": "p/m", "models": models, "tokens": {"learnWindow": learns}}));
             let input = input(size(&held));
-            let effects = append(&mut held, 1, json!([failure(&text(30_000, input, WINDOW))]));
+            let effects = held.write_message(1, &failure(&text(30_000, input, WINDOW)));
             let told = effects
                 .iter()
                 .any(|effect| matches!(effect, Effect::Teach(crate::models::learned::Change::Learned(row)) if row.context_window == 30_000));
@@ -282,7 +276,7 @@ mod tests {
     fn a_write_that_fails_leaves_the_turn_to_be_repeated() {
         let mut held = session();
         let refusal = text(WINDOW, size(&held), WINDOW);
-        let effects = append(&mut held, 1, json!([failure(&refusal)]));
+        let effects = held.write_message(1, &failure(&refusal));
         assert_eq!(next(&effects, 1)["type"], "retry");
         assert!(matches!(log_work(effects), Some(LogWork::Append(_))));
         held.refuse_write();

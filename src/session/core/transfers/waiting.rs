@@ -97,12 +97,6 @@ mod tests {
         json!({"role": "assistant", "content": call, "stopReason": "toolUse", "timestamp": 1})
     }
 
-    fn append(held: &mut Held, number: u64, said: &Value) -> Vec<Effect> {
-        held.append_with(number, json!({ "messages": [said] }));
-        let work = log_work(held.turn()).expect("a write");
-        held.back(work)
-    }
-
     fn result() -> Value {
         json!({"role": "toolResult", "toolCallId": "c", "toolName": "read", "content": [], "isError": false, "timestamp": 1})
     }
@@ -115,7 +109,7 @@ mod tests {
         let Job::Source(order) = job(held.turn()) else { unreachable!("the source is looked for first") };
         let source = Source { id: SessionId::from("other"), file: None, path: Path::of(&[]) };
         held.feed(Input::Sourced(order.id.clone(), Ok(source)));
-        append(&mut held, 2, &calls());
+        held.write_message(2, &calls());
         let text = ReferenceText { text: Clean::assembled("port 4711"), details: json!({}), lack: None };
         held.feed(Input::Transferred(order.id, Ok(TransferText::Reference(text))));
         let effects = held.turn();
@@ -132,7 +126,7 @@ mod tests {
         let (mut held, effects) = waiting(false);
         assert_eq!((count(&effects, "status_changed"), count(&effects, "settled")), (1, 1));
         assert!(held.core.operations.idle().is_ok());
-        let effects = append(&mut held, 3, &result());
+        let effects = held.write_message(3, &result());
         assert_eq!(count(&effects, "settled"), 0);
         let effects = held.turn();
         assert_eq!(count(&effects, "status_changed"), 1);
@@ -146,7 +140,7 @@ mod tests {
     #[test]
     fn a_status_does_not_name_a_reference_whose_request_waits() {
         let (mut held, _) = waiting(true);
-        append(&mut held, 3, &result());
+        held.write_message(3, &result());
         let named = events(&held.turn()).any(|event| match event {
             Event::StatusChanged { status } => status.operation_id.is_some(),
             _ => false,
@@ -165,7 +159,7 @@ mod tests {
         assert_eq!(answer(&effects, 1).expect("an answer")["outcome"], "cancelled");
         assert_eq!(count(&effects, "notice"), 0, "the answer tells it");
         for mut held in [held, with_request] {
-            append(&mut held, 4, &result());
+            held.write_message(4, &result());
             assert!(log_work(held.turn()).is_none(), "nothing of it is written");
         }
     }

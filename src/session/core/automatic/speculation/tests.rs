@@ -66,11 +66,10 @@ fn record(held: &mut Held) {
     }
 }
 
-fn append(held: &mut Held, number: u64, message: Value) -> Vec<Effect> {
+/// Appends a message after the costs that wait, and returns the effects after its write.
+fn say(held: &mut Held, number: u64, message: Value) -> Vec<Effect> {
     record(held);
-    held.append_with(number, json!({ "messages": [message] }));
-    let work = log_work(held.turn()).expect("a write");
-    held.back(work)
+    held.write_message(number, &message)
 }
 
 fn user(text: &str) -> Value {
@@ -109,7 +108,7 @@ fn at(base_url: &str) -> Way {
 
 /// A summary begins ahead.
 fn begin(held: &mut Held) -> PlanOrder {
-    let order = planning(append(held, 1, user("go on"))).expect("a summary begins ahead");
+    let order = planning(say(held, 1, user("go on"))).expect("a summary begins ahead");
     assert_eq!(order.request.cause, Cause::Ahead);
     order
 }
@@ -156,7 +155,7 @@ fn why(held: &mut Held, number: u64) -> String {
 #[test]
 fn a_summary_begins_in_the_background_near_the_threshold() {
     let mut held = near();
-    let effects = append(&mut held, 1, user("go on"));
+    let effects = say(&mut held, 1, user("go on"));
     assert_eq!(answer(&effects, 1).expect("an answer")["next"], json!({"type": "none"}));
     let kinds: Vec<_> = events(&effects).map(Event::kind).collect();
     assert_eq!(kinds, ["entry_appended", "usage_updated"]);
@@ -167,7 +166,7 @@ fn a_summary_begins_in_the_background_near_the_threshold() {
     assert_eq!(status["operations"][0]["kind"], "speculation");
     assert!(why(&mut held, 3).starts_with(&format!("A summary is being made ahead ({}).", order.id)));
     // One at a time.
-    assert!(planning(append(&mut held, 4, user("and on"))).is_none());
+    assert!(planning(say(&mut held, 4, user("and on"))).is_none());
 }
 
 #[test]
@@ -179,7 +178,7 @@ fn no_summary_begins_far_below_the_threshold_or_where_it_is_switched_off() {
         json!({"strategy": "off"}),
     ] {
         let mut held = near_of(&messages(), compaction.clone());
-        assert!(planning(append(&mut held, 1, user("go on"))).is_none(), "{compaction}");
+        assert!(planning(say(&mut held, 1, user("go on"))).is_none(), "{compaction}");
     }
 }
 
@@ -195,12 +194,12 @@ fn no_summary_begins_where_old_results_leave_at_the_threshold() {
     let read = json!({"role": "assistant", "content": [{"type": "text", "text": "Read."}], "stopReason": "stop", "timestamp": 1});
     lines.push(line("s", Some("r"), "message", json!({ "message": read })));
     let mut held = near_of(&lines, json!({}));
-    assert!(planning(append(&mut held, 1, user("go on"))).is_some());
+    assert!(planning(say(&mut held, 1, user("go on"))).is_some());
     let mut held = Held::of(&lines, u64::MAX);
     let settings = json!({"tokens": {"estimator": "chars"}, "prune": {"protectTokens": 0, "minimumSavings": 100},
         "compaction": {"thresholdTokens": THRESHOLD}});
     held.feed(Input::Layers(Layers::of(vec![(Source::Global, settings)])));
-    assert!(planning(append(&mut held, 1, user("go on"))).is_none());
+    assert!(planning(say(&mut held, 1, user("go on"))).is_none());
 }
 
 #[test]
@@ -209,7 +208,7 @@ fn a_summary_that_is_ready_is_spliced_in_when_the_threshold_is_crossed() {
     let id = ready(&mut held);
     assert!(why(&mut held, 2).starts_with(&format!("A summary ({id}) is ready")));
     assert_eq!(status(&mut held, 3)["operations"], json!([]), "it does not run any more");
-    let effects = append(&mut held, 4, long(3_000));
+    let effects = say(&mut held, 4, long(3_000));
     let next = &answer(&effects, 4).expect("an answer")["next"];
     assert_eq!((&next["operationId"], &next["reason"]), (&json!(id), &json!("threshold")));
     assert_eq!(started(&effects), [Reason::Threshold]);
@@ -232,13 +231,13 @@ fn requests_go_on_over_the_threshold_while_the_summary_is_made() {
     let mut held = Held::new();
     set_in(&mut held, 17_000, json!({"thresholdTokens": 12_000, "reserveTokens": 8_500}));
     let order = ask(&mut held);
-    let effects = append(&mut held, 2, long(4_700));
+    let effects = say(&mut held, 2, long(4_700));
     assert_eq!(answer(&effects, 2).expect("an answer")["next"], json!({"type": "none"}));
     assert!(started(&effects).is_empty());
     let why = why(&mut held, 3);
     assert!(why.contains("requests go on up to 12750 tokens"), "{why}");
     // Over the window without half of the reserve the context waits for it.
-    let effects = append(&mut held, 4, long(400));
+    let effects = say(&mut held, 4, long(400));
     assert_eq!(answer(&effects, 4).expect("an answer")["next"]["operationId"], json!(order.id));
     assert_eq!(started(&effects), [Reason::Threshold]);
     assert!(planning(effects).is_none(), "the job goes on");
@@ -251,7 +250,7 @@ fn requests_go_on_over_the_threshold_while_the_summary_is_made() {
 fn a_summary_that_is_ready_over_the_threshold_is_spliced_in_without_a_request() {
     let mut held = near();
     let order = ask(&mut held);
-    append(&mut held, 2, long(3_000));
+    say(&mut held, 2, long(3_000));
     let effects = held.feed(Input::Drafted(order.id.clone(), Ok(written_by_model(order))));
     assert!(started(&effects).is_empty() && held.core.is_due());
     assert_eq!(started(&held.turn()), [Reason::Threshold]);
@@ -263,12 +262,12 @@ fn a_summary_that_is_ready_waits_for_the_results_of_open_calls() {
     let mut held = near();
     let order = ask(&mut held);
     let call = json!([{"type": "toolCall", "id": "c", "name": "bash", "arguments": {"x": "word ".repeat(2_500)}}]);
-    append(&mut held, 2, json!({"role": "assistant", "content": call, "stopReason": "toolUse", "timestamp": 1}));
+    say(&mut held, 2, json!({"role": "assistant", "content": call, "stopReason": "toolUse", "timestamp": 1}));
     held.feed(Input::Drafted(order.id.clone(), Ok(written_by_model(order))));
     assert!(started(&held.turn()).is_empty());
     assert!(!held.core.is_due());
     let result = json!({"role": "toolResult", "toolCallId": "c", "toolName": "bash", "timestamp": 1, "content": []});
-    assert_eq!(started(&append(&mut held, 3, result)), [Reason::Threshold]);
+    assert_eq!(started(&say(&mut held, 3, result)), [Reason::Threshold]);
 }
 
 /// Whether a summary is made on after something that happens. If not, its job stops.
@@ -304,7 +303,7 @@ fn a_summary_is_thrown_away_where_what_it_covers_is_changed() {
     let other = |held: &mut Held| {
         let mut message = assistant("Yes.");
         (message["provider"], message["model"]) = ("p".into(), "other".into());
-        append(held, 2, message);
+        say(held, 2, message);
     };
     assert!(!behind(other), "another model");
     assert!(!behind(|held| set(held, json!({"keepRecentTokens": 700}))), "other settings");
@@ -315,7 +314,7 @@ fn a_summary_is_thrown_away_where_what_it_covers_is_changed() {
         held.begin_draft(2);
     };
     assert!(!behind(manual), "a compaction by hand");
-    assert!(behind(|held| drop(append(held, 2, user("and on")))), "a message");
+    assert!(behind(|held| drop(say(held, 2, user("and on")))), "a message");
 }
 
 #[test]
@@ -345,8 +344,8 @@ fn a_cancel_names_and_stops_it_and_none_begins_before_the_next_message_of_the_us
         assert_eq!(*cancelled, json!([{"operationId": order.id, "kind": "speculation"}]));
         assert_eq!(events(&effects).count(), 0);
         assert!(order.stop.requested());
-        assert!(planning(append(&mut held, 3, assistant("Yes."))).is_none());
-        assert!(planning(append(&mut held, 4, user("go on"))).is_some());
+        assert!(planning(say(&mut held, 3, assistant("Yes."))).is_none());
+        assert!(planning(say(&mut held, 4, user("go on"))).is_some());
     }
 }
 
@@ -376,9 +375,9 @@ fn a_summary_that_no_model_writes_is_not_made_ahead() {
         assert_eq!(drafts, begins);
         assert_eq!(held.core.upkeep.ahead.making.is_some(), begins);
         if !begins {
-            assert!(planning(append(&mut held, 2, user("go on"))).is_none(), "that does not change");
+            assert!(planning(say(&mut held, 2, user("go on"))).is_none(), "that does not change");
             set(&mut held, json!({"speculative": true}));
-            assert!(planning(append(&mut held, 3, user("go on"))).is_some(), "other settings");
+            assert!(planning(say(&mut held, 3, user("go on"))).is_some(), "other settings");
         }
     }
 }
@@ -392,7 +391,7 @@ fn an_extracted_or_failed_summary_is_thrown_away_and_the_compaction_asks_again()
         let result = if fails { Err(Failure::Internal("it failed".to_owned())) } else { Ok(draft(order)) };
         held.feed(Input::Drafted(id.clone(), result));
         assert!(held.core.upkeep.ahead.making.is_none());
-        let effects = append(&mut held, 2, long(3_000));
+        let effects = say(&mut held, 2, long(3_000));
         assert_eq!(started(&effects), [Reason::Threshold]);
         let order = planning(effects).expect("it is planned");
         assert_eq!((order.request.cause, order.id != id), (Cause::Due, true));
@@ -403,7 +402,7 @@ fn an_extracted_or_failed_summary_is_thrown_away_and_the_compaction_asks_again()
 fn a_summary_that_leaves_no_room_is_not_spliced_in() {
     let mut held = near();
     let id = ready(&mut held);
-    let effects = append(&mut held, 2, long(5_600));
+    let effects = say(&mut held, 2, long(5_600));
     assert_eq!(started(&effects), [Reason::Threshold]);
     let order = planning(effects).expect("a compaction of its own");
     assert_ne!(order.id, id);
@@ -415,7 +414,7 @@ fn a_compaction_that_waited_for_too_small_a_summary_is_planned_again() {
     let mut held = near_of(&messages(), json!({"thresholdTokens": 8_000, "keepRecentTokens": 4_000}));
     let order = ask(&mut held);
     let id = order.id.clone();
-    assert_eq!(started(&append(&mut held, 2, long(15_000))), [Reason::Threshold]);
+    assert_eq!(started(&say(&mut held, 2, long(15_000))), [Reason::Threshold]);
     let effects = held.feed(Input::Drafted(id.clone(), Ok(written_by_model(order))));
     let again = planning(effects).expect("it is planned again");
     assert_eq!((again.id.clone(), again.request.cause), (id.clone(), Cause::Due));
@@ -435,7 +434,7 @@ fn a_compaction_by_hand_that_is_written_throws_a_ready_summary_away() {
     assert!(held.core.upkeep.ahead.making.is_none());
     held.edit::<SessionUndoCompaction>(3, json!({}));
     write(&mut held);
-    assert!(planning(append(&mut held, 4, user("go on"))).is_none(), "a compaction was undone here");
+    assert!(planning(say(&mut held, 4, user("go on"))).is_none(), "a compaction was undone here");
 }
 
 #[test]
@@ -474,11 +473,11 @@ fn a_session_sleeps_behind_the_summary_that_it_makes() {
 fn a_summary_that_becomes_ready_too_late_is_thrown_away_and_the_next_append_starts_a_compaction() {
     let mut held = near();
     let order = ask(&mut held);
-    append(&mut held, 2, long(6_000));
+    say(&mut held, 2, long(6_000));
     held.feed(Input::Drafted(order.id.clone(), Ok(written_by_model(order))));
     assert!(started(&held.turn()).is_empty());
     assert!(held.core.upkeep.ahead.making.is_none());
-    let effects = append(&mut held, 3, assistant("Yes."));
+    let effects = say(&mut held, 3, assistant("Yes."));
     assert_eq!(started(&effects), [Reason::Threshold]);
     assert_ne!(answer(&effects, 3).expect("an answer")["next"]["type"], "none");
 }
@@ -495,7 +494,7 @@ fn a_summary_leaves_room_for_the_messages_up_to_the_threshold() {
 fn a_compaction_that_becomes_due_while_a_summary_is_planned_makes_a_plan_of_its_own() {
     let mut held = near();
     let order = begin(&mut held);
-    let effects = append(&mut held, 2, long(12_500));
+    let effects = say(&mut held, 2, long(12_500));
     assert_eq!(started(&effects), [Reason::Threshold]);
     let own = planning(effects).expect("a plan");
     assert_eq!((own.request.cause, own.id != order.id), (Cause::Due, true));
@@ -509,34 +508,34 @@ fn a_summary_begins_while_open_calls_hold_the_compaction_back() {
         json!({"role": "assistant", "content": call, "stopReason": "toolUse", "timestamp": 1})
     };
     let mut held = near_of(&messages(), json!({"thresholdTokens": 12_500}));
-    assert!(planning(append(&mut held, 1, user("go on"))).is_none(), "below half of the threshold");
-    let effects = append(&mut held, 2, open());
+    assert!(planning(say(&mut held, 1, user("go on"))).is_none(), "below half of the threshold");
+    let effects = say(&mut held, 2, open());
     assert!(held.core.decision().to_string().contains("tool calls have no result"));
     assert!(planning(effects).is_some());
     let result = json!({"role": "toolResult", "toolCallId": "c", "toolName": "bash", "timestamp": 1, "content": []});
     let mut mid_turn = near_of(&messages(), json!({"thresholdTokens": 9_000, "midTurn": false, "speculative": false}));
-    append(&mut mid_turn, 1, open());
+    say(&mut mid_turn, 1, open());
     set(&mut mid_turn, json!({"thresholdTokens": 9_000, "midTurn": false}));
-    assert!(planning(append(&mut mid_turn, 2, result)).is_some(), "the turn goes on");
+    assert!(planning(say(&mut mid_turn, 2, result)).is_some(), "the turn goes on");
 }
 
 #[test]
 fn no_summary_begins_beside_other_maintenance_or_without_a_budget() {
     let mut held = near();
     held.begin_draft(1);
-    assert!(planning(append(&mut held, 2, user("go on"))).is_none(), "a compaction runs");
+    assert!(planning(say(&mut held, 2, user("go on"))).is_none(), "a compaction runs");
 
     let mut held = near();
     let later = json!({"sessionId": "held", "when": "after_turn"});
     held.send(1, Command::Compact(serde_json::from_value(later).expect("params")));
     let work = log_work(held.turn()).expect("its entry");
     held.back(work);
-    assert!(planning(append(&mut held, 2, user("go on"))).is_none(), "a compaction waits for the end of the turn");
+    assert!(planning(say(&mut held, 2, user("go on"))).is_none(), "a compaction waits for the end of the turn");
 
     let mut held = near_of(&messages(), json!({"maxTokensPerHour": 5_000}));
-    assert!(planning(append(&mut held, 1, user("go on"))).is_none(), "the budget has no room");
+    assert!(planning(say(&mut held, 1, user("go on"))).is_none(), "the budget has no room");
     let mut held = near_of(&messages(), json!({"maxTokensPerHour": 50_000}));
-    assert!(planning(append(&mut held, 1, user("go on"))).is_some());
+    assert!(planning(say(&mut held, 1, user("go on"))).is_some());
 }
 
 #[test]
@@ -586,9 +585,9 @@ fn a_summary_begins_earlier_where_the_session_grows_fast_in_the_time_of_its_summ
         lines.push(line("c", Some("e39"), "compaction", compaction));
         let mut held = Held::of(&lines, u64::MAX);
         set_in(&mut held, 200_000, json!({"thresholdTokens": 100_000, "reserveTokens": 16_384}));
-        append(&mut held, 1, long(25_000));
+        say(&mut held, 1, long(25_000));
         held.at.now += Duration::from_secs(5);
-        planning(append(&mut held, 2, long(25_000))).is_some()
+        planning(say(&mut held, 2, long(25_000))).is_some()
     };
     assert!(!begins(json!([])), "73,000 tokens are below 87,500");
     assert!(begins(json!([20_000])), "34,000 tokens came in 5 seconds");
@@ -667,7 +666,7 @@ fn no_summary_begins_where_a_larger_model_takes_the_context_at_the_threshold() {
         let settings = json!({"tokens": {"estimator": "chars"}, "defaultModel": "p/m", "models": models,
             "compaction": {"thresholdTokens": THRESHOLD, "keepRecentTokens": 500}});
         held.feed(Input::Layers(Layers::of(vec![(Source::Global, settings)])));
-        assert_eq!(planning(append(&mut held, 1, user("go on"))).is_some(), begins, "it switches: {switches}");
+        assert_eq!(planning(say(&mut held, 1, user("go on"))).is_some(), begins, "it switches: {switches}");
     }
 }
 
@@ -682,7 +681,7 @@ fn a_ready_summary_is_spliced_in_where_another_program_has_written_behind_it() {
     write(&mut held);
     let reread = held.core.state().path().up_to(&leaf).expect("a path");
     held.core.state.change(|history| history.set_path(crate::conversation::path::Path::of(&copied(&reread))));
-    assert_eq!(started(&append(&mut held, 2, long(3_000))), [Reason::Threshold]);
+    assert_eq!(started(&say(&mut held, 2, long(3_000))), [Reason::Threshold]);
     let work = log_work(held.turn()).expect("the compaction is written");
     assert_eq!(outcomes(&held.back(work)), [Outcome::Completed]);
     assert!(held.core.upkeep.ahead.making.is_none(), "{id:?}");
@@ -701,7 +700,7 @@ fn no_summary_begins_on_an_estimate_before_the_tokenizer_counts() {
         "compaction": {"thresholdTokens": THRESHOLD, "keepRecentTokens": 500}});
     held.feed(Input::Layers(Layers::of(vec![(Source::Global, settings)])));
     assert!(held.core.counting.runs());
-    assert!(planning(append(&mut held, 1, user("go on"))).is_none());
+    assert!(planning(say(&mut held, 1, user("go on"))).is_none());
 }
 
 #[test]
@@ -711,9 +710,9 @@ fn no_summary_begins_where_the_threshold_hands_off() {
     {
         let mut held = near_of(&messages(), json!({"strategy": strategy}));
         held.core.upkeep.relays.asked = follows;
-        let planned = planning(append(&mut held, 1, user("go on")));
+        let planned = planning(say(&mut held, 1, user("go on")));
         assert_eq!(planned.is_some(), begins, "{strategy}, {follows}");
-        let settled = planning(append(&mut held, 2, assistant("Yes.")));
+        let settled = planning(say(&mut held, 2, assistant("Yes.")));
         assert!(settled.is_none(), "{strategy}, {follows}");
     }
 }

@@ -117,12 +117,6 @@ fn over(compaction: &Value) -> Held {
     held
 }
 
-fn append(held: &mut Held, number: u64) -> Vec<Effect> {
-    held.append(number);
-    let work = log_work(held.turn()).expect("a write");
-    held.back(work)
-}
-
 fn planned(effects: Vec<Effect>) -> PlanOrder {
     let Job::Plan(order) = job(effects) else { unreachable!("it is planned") };
     order
@@ -162,7 +156,7 @@ fn only_an_automatic_compaction_has_a_deadline() {
     let mut held = over(&json!({"thresholdTokens": 2_000, "deadlineSeconds": 70}));
     assert_eq!(held.begin_draft(1).deadline, None);
     held.cancel(2);
-    let order = planned(append(&mut held, 3));
+    let order = planned(held.write(3));
     let id = order.id.clone();
     let Job::Draft(order) = job(held.feed(Input::Planned(id, Ok(plan(order))))) else { unreachable!("a draft") };
     assert_eq!(order.deadline, Some(std::time::Duration::from_secs(70)));
@@ -175,7 +169,7 @@ fn a_client_is_told_once_that_automatic_compaction_hands_nothing_off() {
     let manual = held.begin_draft(1);
     assert!(notices(&held.feed(Input::Drafted(manual.id, Err(failed())))).is_empty());
     for (number, told) in [(2, 1), (3, 0)] {
-        let order = planned(append(&mut held, number));
+        let order = planned(held.write(number));
         let effects = held.feed(Input::Planned(order.id, Err(failed())));
         assert_eq!(notices(&effects).len(), told, "append {number}");
     }
@@ -285,7 +279,7 @@ fn the_size_behind_a_compaction_has_the_messages_that_came_during_it() {
         let order = held.begin_draft(1);
         let mut added = 0;
         if newer {
-            append(&mut held, 2);
+            held.write(2);
             let state = held.core.state();
             let last = state.path().last().expect("a leaf");
             added = state.measure().scale.size(meter::sent(last, state.estimator()));

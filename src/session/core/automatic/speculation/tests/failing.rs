@@ -56,7 +56,7 @@ fn tokens_left(held: &Held) -> u64 {
 #[test]
 fn a_refused_one_waits_for_a_quarter_more_and_the_second_is_told() {
     let mut held = near_of(&messages(), json!({"thresholdTokens": 14_000}));
-    let order = planning(append(&mut held, 1, long(3_000))).expect("a summary begins ahead");
+    let order = planning(say(&mut held, 1, long(3_000))).expect("a summary begins ahead");
     let begun = tokens(&held);
     let order = drafting(&mut held, order);
     let span = held.core.upkeep.ahead.making.as_ref().expect("one is made").begun.span;
@@ -68,14 +68,14 @@ fn a_refused_one_waits_for_a_quarter_more_and_the_second_is_told() {
     // A message of the user does not lift it.
     let mut number = 4;
     while tokens(&held) + 500 < until {
-        assert!(planning(append(&mut held, number, long(250))).is_none(), "{} of {until}", tokens(&held));
+        assert!(planning(say(&mut held, number, long(250))).is_none(), "{} of {until}", tokens(&held));
         number += 1;
     }
-    let order = planning(append(&mut held, number, long(700))).expect("the next one");
+    let order = planning(say(&mut held, number, long(700))).expect("the next one");
     assert!(tokens(&held) >= until && tokens(&held) < 14_000);
     let order = drafting(&mut held, order);
     assert_eq!(codes(&refuse(&mut held, order)), [NoticeCode::SpeculationRests]);
-    assert!(planning(append(&mut held, number + 1, user("go on"))).is_none());
+    assert!(planning(say(&mut held, number + 1, user("go on"))).is_none());
 }
 
 #[test]
@@ -97,10 +97,10 @@ fn a_failed_one_waits_too_and_other_settings_let_the_next_one_begin() {
     let order = ask(&mut held);
     held.feed(Input::Drafted(order.id, Err(Failure::Internal("the client answers errors".to_owned()))));
     for number in 2..20 {
-        assert!(planning(append(&mut held, number, user("go on"))).is_none(), "message {number}");
+        assert!(planning(say(&mut held, number, user("go on"))).is_none(), "message {number}");
     }
     set(&mut held, json!({"keepRecentTokens": 600}));
-    assert!(planning(append(&mut held, 20, user("go on"))).is_some());
+    assert!(planning(say(&mut held, 20, user("go on"))).is_some());
 }
 
 #[test]
@@ -109,11 +109,11 @@ fn a_success_ends_the_row() {
     let order = ask(&mut held);
     refuse(&mut held, order);
     set(&mut held, json!({"keepRecentTokens": 600}));
-    let order = planning(append(&mut held, 2, user("go on"))).expect("the next one");
+    let order = planning(say(&mut held, 2, user("go on"))).expect("the next one");
     let order = drafting(&mut held, order);
     held.feed(Input::Drafted(order.id.clone(), Ok(written_by_model(order))));
     set(&mut held, json!({"keepRecentTokens": 700}));
-    let order = planning(append(&mut held, 3, user("go on"))).expect("the next one");
+    let order = planning(say(&mut held, 3, user("go on"))).expect("the next one");
     let order = drafting(&mut held, order);
     assert_eq!(codes(&refuse(&mut held, order)), [], "it is the first again");
 }
@@ -124,11 +124,11 @@ fn a_success_lets_the_next_one_begin_with_the_settings_that_failed() {
     let order = ask(&mut held);
     refuse(&mut held, order);
     set(&mut held, json!({"keepRecentTokens": 600}));
-    let order = planning(append(&mut held, 2, user("go on"))).expect("the next one");
+    let order = planning(say(&mut held, 2, user("go on"))).expect("the next one");
     let order = drafting(&mut held, order);
     held.feed(Input::Drafted(order.id.clone(), Ok(written_by_model(order))));
     set(&mut held, json!({}));
-    assert!(planning(append(&mut held, 3, user("go on"))).is_some());
+    assert!(planning(say(&mut held, 3, user("go on"))).is_some());
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn a_written_compaction_ends_the_rest_also_over_a_reopening() {
         held.back(work);
         let mut held = if reopens { reopened(held) } else { held };
         let mut number = 3;
-        while planning(append(&mut held, number, long(250))).is_none() {
+        while planning(say(&mut held, number, long(250))).is_none() {
             number += 1;
         }
         let (size, until) = (tokens(&held), begun.until(THRESHOLD));
@@ -160,7 +160,7 @@ fn a_request_of_a_summary_that_a_compaction_has_taken_over_has_a_use() {
         let order = ask(&mut held);
         // Over its threshold the context goes on for a while without the summary.
         let mut number = 2;
-        while started(&append(&mut held, number, long(3_500))).is_empty() {
+        while started(&say(&mut held, number, long(3_500))).is_empty() {
             number += 1;
         }
         assert!(held.core.work.drafting(&order.id).is_some(), "a compaction begins with it");
@@ -190,7 +190,7 @@ fn another_model_lets_the_next_one_begin_also_over_a_reopening() {
         let work = log_work(held.turn()).expect("a write");
         held.back(work);
         let mut held = if reopens { reopened(held) } else { held };
-        assert!(planning(append(&mut held, 3, user("go on"))).is_some(), "{reopens}");
+        assert!(planning(say(&mut held, 3, user("go on"))).is_some(), "{reopens}");
     }
 }
 
@@ -201,13 +201,13 @@ fn the_rest_is_told_once_and_equal_settings_do_not_end_it() {
     for (number, told) in [(2, vec![]), (3, vec![NoticeCode::SpeculationRests]), (4, vec![])] {
         assert_eq!(codes(&refuse(&mut held, order)), told, "{number}");
         set(&mut held, json!({"keepRecentTokens": 600 + number}));
-        let next = planning(append(&mut held, number, user("go on"))).expect("the next one");
+        let next = planning(say(&mut held, number, user("go on"))).expect("the next one");
         order = drafting(&mut held, next);
     }
     refuse(&mut held, order);
     // As a settings file that is read again.
     set(&mut held, json!({"keepRecentTokens": 604}));
-    assert!(planning(append(&mut held, 5, user("go on"))).is_none());
+    assert!(planning(say(&mut held, 5, user("go on"))).is_none());
 }
 
 #[test]
@@ -227,7 +227,7 @@ fn spend(report: fn(&OperationId, u64) -> Input, late: bool) -> (Held, u64) {
     let (mut sent, mut ended) = (0, None);
     for number in 1..200 {
         set(&mut held, json!({"keepRecentTokens": 500 + number}));
-        let planned = planning(append(&mut held, number, user("go")));
+        let planned = planning(say(&mut held, number, user("go")));
         if let Some((id, span)) = ended.take() {
             held.feed(report(&id, span));
         }
@@ -249,7 +249,7 @@ fn spend(report: fn(&OperationId, u64) -> Input, late: bool) -> (Held, u64) {
     }
     // The last one is thrown away, too.
     set(&mut held, json!({"keepRecentTokens": 499}));
-    assert!(append(&mut held, 200, user("go")).len() > 1);
+    assert!(say(&mut held, 200, user("go")).len() > 1);
     (held, sent)
 }
 
@@ -261,7 +261,7 @@ fn those_that_come_to_nothing_take_at_most_two_windows_an_hour_however_little_is
         let said = why(&mut held, 201);
         assert!(said.contains(&format!("took {sent} of {} tokens", fruitless::most(WINDOW))), "{said}");
         held.at.now += Duration::from_secs(3_661);
-        assert!(planning(append(&mut held, 202, user("go on"))).is_some(), "the hour is over");
+        assert!(planning(say(&mut held, 202, user("go on"))).is_some(), "the hour is over");
     }
 }
 
@@ -311,18 +311,18 @@ fn a_failure_is_kept_over_a_reopening_with_its_tokens_its_rest_and_its_number() 
     assert_eq!(held.core.state.visible_leaf(), before);
     let mut held = reopened(held);
     for number in 2..6 {
-        assert!(planning(append(&mut held, number, user("go on"))).is_none(), "message {number}");
+        assert!(planning(say(&mut held, number, user("go on"))).is_none(), "message {number}");
     }
     assert_eq!(tokens_left(&held), fruitless::most(WINDOW) - 1_000);
     let said = why(&mut held, 6);
     assert!(said.contains("because the last one failed") && said.contains("status 500"), "{said}");
     // Other settings let the next one begin. It is the second in a row.
     set(&mut held, json!({"keepRecentTokens": 600}));
-    let order = planning(append(&mut held, 7, user("go on"))).expect("the next one");
+    let order = planning(say(&mut held, 7, user("go on"))).expect("the next one");
     let order = drafting(&mut held, order);
     assert_eq!(codes(&fail(&mut held, order)), [NoticeCode::SpeculationRests]);
     let mut held = reopened(held);
-    assert!(planning(append(&mut held, 8, user("go on"))).is_some(), "made with other settings");
+    assert!(planning(say(&mut held, 8, user("go on"))).is_some(), "made with other settings");
     assert_eq!(tokens_left(&held), fruitless::most(WINDOW) - 2_000);
 }
 
@@ -332,13 +332,13 @@ fn an_answer_of_a_model_since_the_failure_ends_the_row_over_a_reopening() {
     let order = ask(&mut held);
     refuse(&mut held, order);
     set(&mut held, json!({"keepRecentTokens": 600}));
-    let order = planning(append(&mut held, 2, user("go on"))).expect("the next one");
+    let order = planning(say(&mut held, 2, user("go on"))).expect("the next one");
     let order = drafting(&mut held, order);
     held.feed(lied(&order.id, 1));
     held.feed(Input::Drafted(order.id.clone(), Ok(written_by_model(order))));
     let mut held = reopened(held);
     set(&mut held, json!({"keepRecentTokens": 700}));
-    let order = planning(append(&mut held, 3, user("go on"))).expect("the next one");
+    let order = planning(say(&mut held, 3, user("go on"))).expect("the next one");
     let order = drafting(&mut held, order);
     assert_eq!(codes(&refuse(&mut held, order)), [], "it is the first again");
 }
@@ -350,7 +350,7 @@ fn failed_requests_take_at_most_two_windows_an_hour_over_reopenings() {
     for number in 1..60 {
         held = reopened(held);
         set(&mut held, json!({"keepRecentTokens": 500 + number}));
-        let Some(order) = planning(append(&mut held, 1, user("go"))) else { continue };
+        let Some(order) = planning(say(&mut held, 1, user("go"))) else { continue };
         let order = drafting(&mut held, order);
         let span = tokens(&held);
         held.feed(at_stake(&order.id, span));
@@ -362,7 +362,7 @@ fn failed_requests_take_at_most_two_windows_an_hour_over_reopenings() {
     assert!(said.contains("No setting raises") && said.contains("may begin at"), "{said}");
     held = reopened(held);
     held.at.wall += Duration::from_secs(3_661);
-    assert!(planning(append(&mut held, 2, user("go on"))).is_some(), "the hour is over");
+    assert!(planning(say(&mut held, 2, user("go on"))).is_some(), "the hour is over");
 }
 
 #[test]
@@ -397,7 +397,7 @@ fn a_compaction_carries_the_tokens_that_came_to_nothing_before_it() {
         lines.extend(messages().into_iter().skip(1));
         let mut held = near_of(&lines, json!({}));
         assert_eq!(held.core.upkeep.ahead.unused_by_wall(&held.core.facts()).is_empty(), begins, "{minutes}");
-        assert_eq!(planning(append(&mut held, 1, user("go on"))).is_some(), begins, "{minutes}");
+        assert_eq!(planning(say(&mut held, 1, user("go on"))).is_some(), begins, "{minutes}");
     }
 }
 
@@ -421,7 +421,7 @@ fn costs_before_a_compaction_are_those_that_it_carries() {
     ];
     lines.extend(messages().into_iter().skip(1));
     held = near_of(&lines, json!({}));
-    assert!(planning(append(&mut held, 1, user("go on"))).is_some());
+    assert!(planning(say(&mut held, 1, user("go on"))).is_some());
 }
 
 #[test]
@@ -442,7 +442,7 @@ fn costs_of_the_file_count_where_they_came_to_nothing_within_the_hour() {
         cost["timestamp"] = at.to_string().into();
         lines.push(cost.to_string());
         held = near_of(&lines, json!({}));
-        assert_eq!(planning(append(&mut held, 1, user("go on"))).is_some(), begins, "{trigger} {minutes}");
+        assert_eq!(planning(say(&mut held, 1, user("go on"))).is_some(), begins, "{trigger} {minutes}");
     }
 }
 

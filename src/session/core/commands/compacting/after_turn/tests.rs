@@ -63,13 +63,6 @@ fn finish_all(held: &mut Held) -> Vec<Effect> {
     std::iter::from_fn(|| held.core.is_due().then(|| finish_write(held))).flatten().collect()
 }
 
-fn append(held: &mut Held, number: u64, message: &Value) -> Vec<Effect> {
-    let params = json!({"sessionId": "held", "messages": [message]});
-    held.send(number, Command::Append(serde_json::from_value(params).expect("params")));
-    let work = log_work(held.turn()).expect("a write");
-    held.back(work)
-}
-
 fn assistant(content: Value, stop: &str) -> Value {
     json!({"role": "assistant", "content": content, "stopReason": stop, "timestamp": 1})
 }
@@ -114,10 +107,10 @@ fn it_starts_behind_the_next_answer_without_calls_which_names_it() {
         (4, json!({"role": "toolResult", "toolCallId": "c", "content": "x", "timestamp": 1})),
         (5, assistant(json!([]), "aborted")),
     ] {
-        assert_eq!(started(&append(&mut held, number, &message)), 0, "behind message {number}");
+        assert_eq!(started(&held.write_message(number, &message)), 0, "behind message {number}");
         assert!(!held.core.is_due());
     }
-    let effects = append(&mut held, 6, &done());
+    let effects = held.write_message(6, &done());
     let next = &answer(&effects, 6).expect("an answer")["next"];
     assert_eq!((&next["operationId"], &next["reason"]), (&id, &json!("manual")));
     assert_eq!(started(&effects), 1);
@@ -141,7 +134,7 @@ fn it_waits_for_the_repeat_of_an_answer_that_was_removed() {
     let mut held = Held::of(&lines, u64::MAX);
     let effects = ask(&mut held, 1, json!({}));
     assert!(!effects.iter().any(|effect| matches!(effect, Effect::Start(_))), "it is not planned");
-    assert_eq!(started(&append(&mut held, 2, &done())), 1);
+    assert_eq!(started(&held.write_message(2, &done())), 1);
 }
 
 #[test]
@@ -149,7 +142,7 @@ fn it_starts_behind_a_compaction_that_runs_and_is_skipped_where_nothing_is_left(
     let mut held = session();
     let order = held.begin_draft(1);
     assert!(answer(&ask(&mut held, 2, json!({"initiator": "agent"})), 2).expect("it is taken").is_object());
-    assert_eq!(started(&append(&mut held, 3, &done())), 0);
+    assert_eq!(started(&held.write_message(3, &done())), 0);
     let failed = Err(crate::protocol::errors::Failure::Cancelled);
     assert_eq!(outcomes(&held.feed(Input::Drafted(order.id, failed))), [Outcome::Cancelled]);
     let effects = held.turn();
@@ -182,8 +175,8 @@ fn an_answer_that_was_cut_off_is_no_end_of_a_turn() {
     let mut held = session();
     ask(&mut held, 1, json!({}));
     let cut = assistant(json!([{"type": "text", "text": "It is"}]), "length");
-    assert_eq!(started(&append(&mut held, 2, &cut)), 0);
-    assert_eq!(started(&append(&mut held, 3, &done())), 1);
+    assert_eq!(started(&held.write_message(2, &cut)), 0);
+    assert_eq!(started(&held.write_message(3, &done())), 1);
 }
 
 #[test]
@@ -199,12 +192,12 @@ fn it_begins_and_ends_at_once_in_a_session_that_finishes() {
 fn its_answer_names_it_before_its_status_does_unless_it_leaves_with_a_batch() {
     let mut held = session();
     let id = answer(&ask(&mut held, 1, json!({})), 1).expect("an answer")["operationId"].clone();
-    assert_eq!(named(&append(&mut held, 2, &done())), [id.as_str().map(str::to_owned)]);
+    assert_eq!(named(&held.write_message(2, &done())), [id.as_str().map(str::to_owned)]);
     let mut held = session();
     let params = json!({"sessionId": "held", "when": "after_turn"});
     held.send_in_batch(1, Command::Compact(serde_json::from_value(params).expect("params")));
     finish_write(&mut held);
-    assert_eq!(named(&append(&mut held, 2, &done())), [None]);
+    assert_eq!(named(&held.write_message(2, &done())), [None]);
 }
 
 #[test]
@@ -213,19 +206,19 @@ fn it_is_planned_as_it_was_asked_for() {
     let params =
         json!({"keepRecentTokens": 700, "initiator": "agent", "method": "extractive", "instructions": "Briefly."});
     ask(&mut held, 1, params);
-    let Job::Plan(order) = job(append(&mut held, 2, &done())) else { unreachable!("it is planned") };
+    let Job::Plan(order) = job(held.write_message(2, &done())) else { unreachable!("it is planned") };
     let PlanRequest { keep_recent_tokens, initiator, insists, .. } = order.request;
     assert_eq!((keep_recent_tokens, initiator, insists), (Some(700), Initiator::Agent, true));
     assert_eq!(order.authors, Authors::Nobody);
 
     let mut held = session();
     ask(&mut held, 1, json!({"model": "p/other"}));
-    let Job::Plan(order) = job(append(&mut held, 2, &done())) else { unreachable!("it is planned") };
+    let Job::Plan(order) = job(held.write_message(2, &done())) else { unreachable!("it is planned") };
     assert_eq!(order.authors, Authors::Only(ModelRef { provider: "p".into(), id: "other".into() }));
 
     let mut held = session();
     ask(&mut held, 1, json!({}));
-    let Job::Plan(order) = job(append(&mut held, 2, &done())) else { unreachable!("it is planned") };
+    let Job::Plan(order) = job(held.write_message(2, &done())) else { unreachable!("it is planned") };
     let PlanRequest { keep_recent_tokens, initiator, insists, .. } = order.request;
     assert_eq!((keep_recent_tokens, initiator, insists), (None, Initiator::User, false));
     assert_eq!(order.authors, Authors::Anyone);
@@ -235,7 +228,7 @@ fn it_is_planned_as_it_was_asked_for() {
 fn its_summary_follows_its_instructions() {
     let mut held = session();
     ask(&mut held, 1, json!({"keepRecentTokens": 500, "instructions": "Briefly."}));
-    let Job::Plan(order) = job(append(&mut held, 2, &done())) else { unreachable!("it is planned") };
+    let Job::Plan(order) = job(held.write_message(2, &done())) else { unreachable!("it is planned") };
     let id = order.id.clone();
     let Job::Draft(order) = job(held.feed(Input::Planned(id, Ok(plan(order))))) else { unreachable!("a draft") };
     assert_eq!(order.focus.instructions.as_deref(), Some("Briefly."));
@@ -245,7 +238,7 @@ fn its_summary_follows_its_instructions() {
 fn a_cancel_stops_it_behind_its_start() {
     let mut held = session();
     ask(&mut held, 1, json!({}));
-    let Job::Plan(order) = job(append(&mut held, 2, &done())) else { unreachable!("it is planned") };
+    let Job::Plan(order) = job(held.write_message(2, &done())) else { unreachable!("it is planned") };
     assert_eq!(outcomes(&held.cancel(3)), [Outcome::Cancelled]);
     assert!(order.stop.requested());
 }
@@ -258,7 +251,7 @@ fn a_cancel_of_another_operation_or_request_leaves_it() {
     let cancelled = held.feed(Input::Cancel(Some("another".into()), ticket));
     assert_eq!(answer(&cancelled, 2), Some(json!({"cancelled": []})));
     assert_eq!(outcomes(&held.feed(Input::RequestCancelled(7))), []);
-    assert_eq!(started(&append(&mut held, 3, &done())), 1);
+    assert_eq!(started(&held.write_message(3, &done())), 1);
 }
 
 /// The compactions that wait, as `session/status` lists them.
@@ -302,7 +295,7 @@ fn its_answer_follows_its_entry_on_disk_and_fails_with_it() {
     let effects = held.refuse_write();
     assert_eq!(answer(&effects, 1), Some(json!("storage_error")));
     assert_eq!((started(&effects), waiting(&held)), (0, vec![]));
-    assert_eq!(started(&append(&mut held, 2, &done())), 0);
+    assert_eq!(started(&held.write_message(2, &done())), 0);
 }
 
 #[test]
@@ -315,7 +308,7 @@ fn it_is_listed_while_it_waits() {
     assert_eq!((&listed["operationId"], &listed["when"]), (&json!(id), &json!("after_turn")));
     assert_eq!((&listed["kind"], &listed["hasInstructions"]), (&json!("compaction"), &json!(true)));
     assert!(listed["since"].as_str().is_some_and(|since| since.ends_with('Z')), "{listed}");
-    append(&mut held, 2, &done());
+    held.write_message(2, &done());
     let status = json!(held.core.status_answer());
     assert_eq!((&status["waiting"], &status["operations"][0]["operationId"]), (&json!([]), &json!(id)));
 }
@@ -335,7 +328,7 @@ fn a_second_request_has_its_id_and_its_params_count() {
     let first = id_of(&ask(&mut held, 1, json!({"instructions": "Old."})), 1);
     let second = id_of(&ask(&mut held, 2, json!({"keepRecentTokens": 500, "instructions": "New."})), 2);
     assert_eq!((&second, waiting(&held)), (&first, vec![first.clone()]));
-    let Job::Plan(order) = job(append(&mut held, 3, &done())) else { unreachable!("it is planned") };
+    let Job::Plan(order) = job(held.write_message(3, &done())) else { unreachable!("it is planned") };
     let id = order.id.clone();
     finish_all(&mut held);
     let Job::Draft(order) = job(held.feed(Input::Planned(id, Ok(plan(order))))) else { unreachable!("a draft") };
@@ -350,7 +343,7 @@ fn a_second_request_whose_entry_cannot_be_written_changes_nothing() {
     held.send(2, Command::Compact(serde_json::from_value(params).expect("params")));
     held.turn();
     assert_eq!(answer(&held.refuse_write(), 2), Some(json!("storage_error")));
-    let Job::Plan(order) = job(append(&mut held, 3, &done())) else { unreachable!("it is planned") };
+    let Job::Plan(order) = job(held.write_message(3, &done())) else { unreachable!("it is planned") };
     assert_eq!(order.request.keep_recent_tokens, None);
 }
 
@@ -373,7 +366,7 @@ fn its_first_status_names_it_where_one_of_two_requests_introduced_its_id() {
         let answers = [1, 2].map(|number| ask(&mut held, number, json!({"wait": waits[number as usize - 1]})));
         assert_eq!(answers.iter().flat_map(|effects| answered(effects)).count(), 1, "{waits:?}");
         let id = waiting(&held).pop();
-        assert_eq!(named(&append(&mut held, 3, &done())), [id], "{waits:?}");
+        assert_eq!(named(&held.write_message(3, &done())), [id], "{waits:?}");
     }
 }
 
@@ -401,7 +394,7 @@ fn a_cancel_names_it_and_its_end_follows_the_entry_that_says_so() {
         let effects = finish_all(&mut held);
         assert_eq!((started(&effects), outcomes(&effects)), (1, vec![Outcome::Cancelled]));
         let mut held = held.reopened();
-        assert_eq!((started(&append(&mut held, 3, &done())), waiting(&held)), (0, vec![]));
+        assert_eq!((started(&held.write_message(3, &done())), waiting(&held)), (0, vec![]));
     }
 }
 
@@ -496,13 +489,13 @@ fn it_waits_again_behind_a_restart_and_starts_with_the_next_turn() {
     let mut held = held.reopened();
     assert!(!held.core.is_due(), "the opening writes nothing");
     assert_eq!(waiting(&held), std::slice::from_ref(&id));
-    let effects = append(&mut held, 2, &done());
+    let effects = held.write_message(2, &done());
     assert_eq!(answer(&effects, 2).expect("an answer")["next"]["operationId"], json!(id));
     let effects = complete(&mut held, effects);
     assert_eq!(outcomes(&effects), [Outcome::Completed]);
     let mut held = held.reopened();
     assert_eq!(waiting(&held), [""; 0]);
-    assert_eq!(started(&append(&mut held, 3, &done())), 0, "it has run");
+    assert_eq!(started(&held.write_message(3, &done())), 0, "it has run");
 }
 
 #[test]
@@ -516,8 +509,8 @@ fn a_turn_that_was_over_at_the_opening_starts_nothing() {
     let mut held = held.reopened();
     assert!(!held.core.is_due());
     assert_eq!(waiting(&held), [id]);
-    assert_eq!(started(&append(&mut held, 3, &json!({"role": "user", "content": "Go on.", "timestamp": 1}))), 0);
-    assert_eq!(started(&append(&mut held, 4, &done())), 1);
+    assert_eq!(started(&held.write_message(3, &json!({"role": "user", "content": "Go on.", "timestamp": 1}))), 0);
+    assert_eq!(started(&held.write_message(4, &done())), 1);
 }
 
 /// Writes the records among these effects into the lock.
@@ -541,20 +534,20 @@ fn recorded_last(effects: &[Effect]) -> Option<usize> {
 fn one_that_ran_when_the_process_died_does_not_wait_again() {
     let mut held = session();
     ask(&mut held, 1, json!({}));
-    let effects = append(&mut held, 2, &done());
+    let effects = held.write_message(2, &done());
     record(&mut held, effects);
     let mut held = held.reopened();
     assert_eq!(waiting(&held), [""; 0]);
     finish_all(&mut held);
     let mut held = held.reopened();
-    assert_eq!(started(&append(&mut held, 3, &done())), 0);
+    assert_eq!(started(&held.write_message(3, &done())), 0);
 }
 
 #[test]
 fn one_that_ran_does_not_wait_again_where_the_process_dies_twice_before_its_entry_is_written() {
     let mut held = session();
     ask(&mut held, 1, json!({}));
-    let effects = append(&mut held, 2, &done());
+    let effects = held.write_message(2, &done());
     record(&mut held, effects);
     for _ in 0..2 {
         held = held.reopened();
@@ -574,7 +567,7 @@ fn one_that_ran_does_not_wait_again_where_the_process_dies_twice_before_its_entr
 fn one_that_was_cancelled_while_another_program_is_before_its_entry_does_not_wait_again() {
     let mut held = session();
     ask(&mut held, 1, json!({}));
-    let effects = append(&mut held, 2, &done());
+    let effects = held.write_message(2, &done());
     record(&mut held, effects);
     let work = log_work(held.turn()).expect("its entry");
     assert_eq!(outcomes(&held.cancel(3)), [Outcome::Cancelled]);
@@ -591,7 +584,7 @@ fn the_lock_names_none_that_has_ended_where_its_entry_cannot_be_written() {
     for lose in [Held::lose_log as fn(&mut Held) -> Vec<Effect>, Held::refuse_write] {
         let mut held = session();
         ask(&mut held, 1, json!({}));
-        append(&mut held, 2, &done());
+        held.write_message(2, &done());
         let mut effects = held.turn();
         held.cancel(3);
         effects.extend(lose(&mut held));
@@ -651,7 +644,7 @@ fn it_gives_way_to_a_reset() {
     assert_eq!(skipped(&effects), ["superseded"]);
     assert_eq!(answer(&effects, 2).expect("an answer")["skippedReason"], "superseded");
     let mut held = held.reopened();
-    assert_eq!((started(&append(&mut held, 4, &done())), waiting(&held)), (0, vec![]));
+    assert_eq!((started(&held.write_message(4, &done())), waiting(&held)), (0, vec![]));
 }
 
 #[test]
@@ -665,14 +658,14 @@ fn it_waits_on_behind_an_automatic_compaction_also_after_a_restart() {
         (6, assistant(call, "toolUse")),
         (7, json!({"role": "toolResult", "toolCallId": "c", "content": "x", "timestamp": 1})),
     ] {
-        append(&mut held, number, &message);
+        held.write_message(number, &message);
     }
     let model = json!({"provider": "p", "id": "m", "contextWindow": 16_000});
     let settings = json!({"tokens": {"estimator": "chars"}, "defaultModel": "p/m", "models": [model],
         "compaction": {"thresholdTokens": 2_000, "keepRecentTokens": 200}});
     held.feed(Input::Layers(Layers::of(vec![(Source::Global, settings)])));
     let go_on = json!({"role": "user", "content": "Go on. ".repeat(300), "timestamp": 1});
-    let effects = append(&mut held, 2, &go_on);
+    let effects = held.write_message(2, &go_on);
     let effects = complete(&mut held, effects);
     assert_eq!((outcomes(&effects), skipped(&effects)), (vec![Outcome::Completed], vec![]));
     let path = held.core.state().path();
@@ -685,7 +678,7 @@ fn it_waits_on_behind_an_automatic_compaction_also_after_a_restart() {
 fn it_moves_with_the_session_to_another_branch() {
     let mut held = session();
     ask(&mut held, 1, json!({}));
-    append(&mut held, 2, &json!({"role": "user", "content": "Go on.", "timestamp": 1}));
+    held.write_message(2, &json!({"role": "user", "content": "Go on.", "timestamp": 1}));
     let params = json!({"sessionId": "held", "parentEntryId": "e9", "messages": [{"role": "user", "content": "x", "timestamp": 1}]});
     held.append_with(3, params);
     finish_all(&mut held);
