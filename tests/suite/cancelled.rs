@@ -3,11 +3,7 @@
 
 use crate::support::*;
 use serde_json::{Value, json};
-use std::{
-    fs,
-    io::{BufWriter, Write},
-    path::PathBuf,
-};
+use std::{fs, path::PathBuf};
 
 /// The size of the session, in MB, where the environment names no other.
 const SIZE: usize = 6;
@@ -73,44 +69,46 @@ fn requests() -> Vec<Request> {
     ]
 }
 
-/// A session file of turns with small results: many entries for its size.
-fn session(home: &Home, id: &str, size: usize) -> PathBuf {
-    let path = home.path(&format!("{id}.jsonl"));
-    let mut out = BufWriter::new(fs::File::create(&path).expect("a file"));
-    writeln!(out, "{}", header(id)).expect("it is written");
-    let (mut bytes, mut count, mut parent) = (0, 0, Value::Null);
+/// The text of a session file of turns with small results: many entries for its size.
+fn session(id: &str, size: usize) -> String {
+    let (mut text, mut count, mut parent) = (format!("{}\n", header(id)), 0, Value::Null);
     for turn in 0.. {
         let topic = format!("part_{turn}");
-        let text = text_of(200, &topic);
+        let found = text_of(200, &topic);
         for message in
-            [user(&format!("Look at {topic}.")), calls(&[&topic]), result(&topic, &text), assistant("It is fine.")]
+            [user(&format!("Look at {topic}.")), calls(&[&topic]), result(&topic, &found), assistant("It is fine.")]
         {
             let id = format!("e{count}");
             let line = json!({"type": "message", "id": id, "parentId": parent, "timestamp": "2026-01-01T00:00:00.000Z",
-                "message": message})
-            .to_string();
-            writeln!(out, "{line}").expect("it is written");
-            (bytes, count, parent) = (bytes + line.len(), count + 1, json!(id));
+                "message": message});
+            text.push_str(&format!("{line}\n"));
+            (count, parent) = (count + 1, json!(id));
         }
-        if bytes >= size {
+        if text.len() >= size {
             break;
         }
     }
-    out.flush().expect("it is written");
+    text
+}
+
+/// Writes a session file.
+fn write(home: &Home, id: &str, text: &str) -> PathBuf {
+    let path = home.path(&format!("{id}.jsonl"));
+    fs::write(&path, text).expect("it is written");
     path
 }
 
 /// The number of pings that are answered before the answer to a request, or from its cancellation to the answer, and that answer.
-fn pings_before(request: &Request, size: usize, is_cancelled: Cancelled) -> (usize, Result<Value, Value>) {
+fn pings_before(request: &Request, large: &str, is_cancelled: Cancelled) -> (usize, Result<Value, Value>) {
     let home = Home::new();
     let model = json!({"provider": "p", "id": "m", "api": "openai_chat", "contextWindow": 1_000_000_000});
     let settings = json!({"tokens": {"estimator": "chars"}, "compaction": {"enabled": false}, "models": [model],
         "defaultModel": "p/m"});
     home.settings(&settings.to_string());
     let mut daemon = Daemon::at(home);
-    let small = session(&daemon.home, "small", 5_000);
+    let small = write(&daemon.home, "small", &session("small", 5_000));
     daemon.load(&small);
-    let path = session(&daemon.home, "large", size);
+    let path = write(&daemon.home, "large", large);
     if request.opened == Opened::Before {
         let answer = daemon.ok("session/load", json!({"path": path}));
         if answer["indexed"] != json!(true) {
@@ -147,12 +145,13 @@ enum Cancelled {
 #[test]
 fn a_long_request_is_answered_soon_after_it_is_cancelled() {
     let size = std::env::var(SIZE_VARIABLE).ok().and_then(|size| size.parse().ok()).unwrap_or(SIZE) << 20;
+    let large = session("large", size);
     let mut late = Vec::new();
     for request in requests() {
-        let (whole, answer) = pings_before(&request, size, Cancelled::Never);
+        let (whole, answer) = pings_before(&request, &large, Cancelled::Never);
         assert!(answer.is_ok(), "{}: {answer:?}", request.method);
         for before in request.cancelled_after {
-            let (until, answer) = pings_before(&request, size, Cancelled::After(*before));
+            let (until, answer) = pings_before(&request, &large, Cancelled::After(*before));
             let is_right = answer.as_ref().err().is_none_or(|error| error["code"] == json!(-32800));
             assert!(is_right, "{}: {answer:?}", request.method);
             let row = format!("{}: {until} of {whole} pings", request.method);

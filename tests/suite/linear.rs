@@ -8,10 +8,10 @@ use crate::support::*;
 use cost::{Cost, Meter, Runs};
 use serde_json::{Value, json};
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fs,
-    io::{BufWriter, Write},
     path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
 };
 
 /// The larger size in MB, where the environment names no other. The other one is half of it.
@@ -193,30 +193,39 @@ fn table() -> Vec<(&'static str, Vec<Sized>)> {
     ]
 }
 
-/// A session file of this size: turns with ids `e0`, `e1` and so on.
+/// The lines of sessions by their size. They are the same for each method.
+static LINES: Mutex<BTreeMap<usize, Arc<str>>> = Mutex::new(BTreeMap::new());
+
+/// The lines of a session of this size: turns with ids `e0`, `e1` and so on.
+fn lines(size: usize) -> Arc<str> {
+    let mut known = LINES.lock().unwrap_or_else(PoisonError::into_inner);
+    let lines = known.entry(size).or_insert_with(|| {
+        let (mut lines, mut count, mut parent) = (String::new(), 0, Value::Null);
+        for turn in 0.. {
+            let topic = format!("part_{turn}");
+            let text = text_of(1_000, &topic);
+            let messages =
+                [user(&format!("Look at {topic}.")), calls(&[&topic]), result(&topic, &text), assistant("It is fine.")];
+            for message in messages {
+                let id = format!("e{count}");
+                let line = json!({"type": "message", "id": id, "parentId": parent,
+                    "timestamp": "2026-01-01T00:00:00.000Z", "message": message});
+                lines.push_str(&format!("{line}\n"));
+                (count, parent) = (count + 1, json!(id));
+            }
+            if lines.len() >= size {
+                break;
+            }
+        }
+        lines.into()
+    });
+    Arc::clone(lines)
+}
+
+/// A session file of this size.
 fn session(home: &Home, id: &str, size: usize) -> PathBuf {
     let path = home.path(&format!("{id}.jsonl"));
-    let mut out = BufWriter::new(fs::File::create(&path).expect("a file"));
-    writeln!(out, "{}", header(id)).expect("it is written");
-    let (mut bytes, mut count, mut parent) = (0, 0, Value::Null);
-    for turn in 0.. {
-        let topic = format!("part_{turn}");
-        let text = text_of(1_000, &topic);
-        let messages =
-            [user(&format!("Look at {topic}.")), calls(&[&topic]), result(&topic, &text), assistant("It is fine.")];
-        for message in messages {
-            let id = format!("e{count}");
-            let line = json!({"type": "message", "id": id, "parentId": parent, "timestamp": "2026-01-01T00:00:00.000Z",
-                "message": message})
-            .to_string();
-            writeln!(out, "{line}").expect("it is written");
-            (bytes, count, parent) = (bytes + line.len(), count + 1, json!(id));
-        }
-        if bytes >= size {
-            break;
-        }
-    }
-    out.flush().expect("it is written");
+    fs::write(&path, format!("{}\n{}", header(id), lines(size))).expect("it is written");
     path
 }
 
