@@ -40,14 +40,17 @@ mod tests {
         },
         simulator::{
             action::{Action, Compacting, Request, Said, Setup},
-            client,
+            client, is_whole,
             script::Script,
         },
     };
     use std::{collections::BTreeSet, env, fs, path::Path, thread};
 
-    /// Seeds of a usual run.
+    /// Seeds of a whole run.
     const SEEDS: u64 = 200;
+
+    /// Seeds of a usual run.
+    const SOME_SEEDS: u64 = 100;
 
     /// Broken rules that are made small and printed. A search takes up to some minutes.
     const MOST_SEARCHES: usize = 3;
@@ -94,7 +97,8 @@ mod tests {
             }
             (first, count) => {
                 let first = first.unwrap_or_default();
-                first..first + count.unwrap_or(SEEDS)
+                let usual = if is_whole() { SEEDS } else { SOME_SEEDS };
+                first..first + count.unwrap_or(usual)
             }
         };
         let count = thread::available_parallelism().map_or(1, usize::from);

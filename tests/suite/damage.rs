@@ -1,7 +1,7 @@
 //! Session files with damaged lines: everything that can be read is in the context, in its place.
 
 use crate::support::{Daemon, Home, assistant, calls, header, result, session_of, turns, user};
-use crate::wire::number;
+use crate::wire::cases;
 use abridged::{
     conversation::{
         context::{self, check::violations},
@@ -481,7 +481,7 @@ fn chain(path: &ContextPath) -> Vec<(String, Option<String>)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(number("ABRIDGED_DAMAGES", 200) as u32))]
+    #![proptest_config(ProptestConfig::with_cases(cases("ABRIDGED_DAMAGES", 100, 200)))]
 
     /// The context of a damaged file is that of the whole one, but for the messages on the damaged lines, and for results
     /// whose call was on one: a provider takes no result without its call.

@@ -1,6 +1,6 @@
 //! The end of the ladder: whatever a session looks like, a compaction makes a context that fits, or says which parts do not.
 
-use crate::conservation::World;
+use crate::{conservation::World, wire::cases};
 use abridged::{
     compaction::{
         draft::Draft,
@@ -235,7 +235,7 @@ fn check(path: &Path, window: u64, overhead: u64, cause: Cause) -> Result<(), Te
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, max_shrink_iters: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases("ABRIDGED_FITS", 24, 48), max_shrink_iters: 400, ..ProptestConfig::default() })]
 
     #[test]
     fn a_context_fits_or_the_parts_of_its_floor_are_named(

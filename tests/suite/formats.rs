@@ -4,6 +4,7 @@ use crate::{
     conservation::{self, World},
     provider::{Format, Provider, objection},
     support::*,
+    wire::cases,
 };
 use abridged::{
     conversation::context,
@@ -685,7 +686,7 @@ fn any_reasoning() -> impl Strategy<Value = Reasoning> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, max_shrink_iters: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases("ABRIDGED_FORMATS", 100, 200), max_shrink_iters: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn no_history_leads_to_a_request_that_is_refused(

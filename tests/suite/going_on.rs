@@ -5,7 +5,7 @@
 use crate::{
     pi_reader::{Sent, Session, plain, requested},
     support::{Daemon, Home, header, result, text_of, user},
-    wire::number,
+    wire::cases,
 };
 use abridged::conversation::context::check::violations;
 use proptest::{prelude::*, sample::Index};
@@ -495,7 +495,7 @@ fn words<'a>(messages: impl IntoIterator<Item = &'a Value>) -> BTreeMap<String, 
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: number("ABRIDGED_PROOF_CASES", 24) as u32,
+        cases: cases("ABRIDGED_PROOF_CASES", 12, 24),
         max_shrink_iters: 200,
         failure_persistence: None,
         ..ProptestConfig::default()

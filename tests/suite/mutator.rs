@@ -1,12 +1,12 @@
 //! Breaks JSON texts, the same way for the same seed. `ABRIDGED_MUTATIONS=1000000` for long versions, `ABRIDGED_SEED` for
 //! other runs.
 
-use crate::wire::{Dice, number};
+use crate::wire::{Dice, cases, number};
 use serde_json::{Value, json};
 
 /// How many are made.
 pub fn mutations() -> usize {
-    number("ABRIDGED_MUTATIONS", 20_000) as usize
+    cases("ABRIDGED_MUTATIONS", 10_000, 20_000) as usize
 }
 
 pub fn seed() -> u64 {

@@ -1,6 +1,9 @@
 //! How full a session is, against a provider that counts with a tokenizer of its own and adds what nobody announced.
 
-use crate::support::{Daemon, Home, assistant, header, text_of, turns, user};
+use crate::{
+    support::{Daemon, Home, assistant, header, text_of, turns, user},
+    wire::cases,
+};
 use abridged::{
     compaction::{
         draft::Draft,
@@ -515,11 +518,15 @@ fn message_role() -> abridged::conversation::message::outline::Role {
     abridged::conversation::message::outline::Role::ToolResult
 }
 
-/// The same 60 histories in every run; `ABRIDGED_OVERHEADS=N` for N other ones.
+/// The same histories in every run: 60, or the first 30 of them; `ABRIDGED_OVERHEADS=N` for N other ones.
 fn histories() -> ProptestConfig {
     match std::env::var("ABRIDGED_OVERHEADS").ok().and_then(|cases| cases.parse().ok()) {
         Some(cases) => ProptestConfig { cases, ..ProptestConfig::default() },
-        None => ProptestConfig { cases: 60, rng_seed: RngSeed::Fixed(60), ..ProptestConfig::default() },
+        None => ProptestConfig {
+            cases: cases("ABRIDGED_OVERHEADS", 30, 60),
+            rng_seed: RngSeed::Fixed(60),
+            ..ProptestConfig::default()
+        },
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::{
     support::{Home, text_of},
-    wire::{Peer, number},
+    wire::{Peer, cases},
 };
 use abridged::conversation::context::check::violations;
 use proptest::{prelude::*, sample::Index};
@@ -540,7 +540,7 @@ pub fn conserved(active: &[Value], compaction: &Value, sent: &Value) {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: number("ABRIDGED_PROOF_CASES", 6) as u32,
+        cases: cases("ABRIDGED_PROOF_CASES", 3, 6),
         max_shrink_iters: 60,
         // A failure prints its steps. The time of a kill is not repeated by a seed.
         failure_persistence: None,

@@ -1,10 +1,10 @@
 //! Random trees through the real binary: branches, compactions, undos, edits, pins, labels, navigations and kills. For each
-//! leaf the path, the context and the conservation of every message hold. `ABRIDGED_TREE_CASES` raises the number of trees.
+//! leaf the path, the context and the conservation of every message hold. `ABRIDGED_TREE_CASES` is another number of trees.
 
 use crate::{
     proof::conserved,
     support::{Home, text_of},
-    wire::{Peer, number},
+    wire::{Peer, cases},
 };
 use abridged::conversation::context::check::violations;
 use proptest::{prelude::*, sample::Index};
@@ -605,7 +605,7 @@ fn waiting(path: &[&Value]) -> Option<String> {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: number("ABRIDGED_TREE_CASES", 12) as u32,
+        cases: cases("ABRIDGED_TREE_CASES", 6, 12),
         max_shrink_iters: 60,
         // A failure prints its steps. The time of a kill is not repeated by a seed.
         failure_persistence: None,

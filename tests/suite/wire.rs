@@ -35,6 +35,13 @@ pub fn number(name: &str, default: u64) -> u64 {
     env::var(name).ok().map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name} must be a number")))
 }
 
+/// The number of cases of a long property: the one that the environment names, or all of them where it has `ABRIDGED_WHOLE`, as
+/// in `.ci/run`, or else a part.
+pub fn cases(name: &str, part: u32, all: u32) -> u32 {
+    let usual = if env::var_os("ABRIDGED_WHOLE").is_some() { all } else { part };
+    u32::try_from(number(name, usual.into())).unwrap_or_else(|_| panic!("{name} is too large"))
+}
+
 /// Numbers that look random and are the same for the same seed.
 pub struct Dice(u64);
 
