@@ -2,6 +2,7 @@
 
 mod archived;
 pub mod branch;
+pub mod cleaner;
 pub mod extractive;
 pub mod files;
 mod ledger;

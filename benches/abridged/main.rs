@@ -32,7 +32,7 @@ use abridged::{
     models::Budget,
     prompts::Prompts,
     settings::{CompactionSettings, Settings},
-    summary::extractive,
+    summary::{cleaner::Cleaner, extractive},
 };
 use daemon::Daemon;
 use serde_json::{Value, json};
@@ -334,7 +334,7 @@ fn extracting(report: &mut Report) {
     let times = (0..7)
         .map(|_| {
             let started = Instant::now();
-            let cleaner = extractive::Cleaner::new(&settings);
+            let cleaner = Cleaner::new(&settings);
             let draft = ladder::climb(plan.clone(), Rules { settings: &settings.prune, tools: &[] }, &|plan, cap| {
                 extractive::summarize(&extractive::Request {
                     span: plan.span(),

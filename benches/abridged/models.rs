@@ -5,7 +5,7 @@ use abridged::{
     provider::{Api, codec::Decoder, sse},
     redact::redact,
     settings::Settings,
-    summary::{extractive, files::FileLists, model::material::Material},
+    summary::{cleaner::Cleaner, files::FileLists, model::material::Material},
 };
 use serde_json::{Value, json};
 use std::{
@@ -33,10 +33,7 @@ fn material(report: &mut Report) {
         .map(|_| {
             let started = Instant::now();
             let files = FileLists::default();
-            black_box(
-                Material::of(plan.span(), &files, 10_000, &extractive::Cleaner::new(&settings), SCALE, &|| false)
-                    .replaces,
-            );
+            black_box(Material::of(plan.span(), &files, 10_000, &Cleaner::new(&settings), SCALE, &|| false).replaces);
             started.elapsed()
         })
         .collect();

@@ -23,7 +23,8 @@ use crate::{
     redact::{Clean, Secrets},
     settings::{PruneSettings, Settings},
     summary::{
-        extractive::{self, Cleaner, Summary, Wishes},
+        cleaner::Cleaner,
+        extractive::{self, Summary, Wishes},
         files::FileLists,
     },
 };

@@ -6,11 +6,10 @@
 
 pub mod salient;
 
-pub use super::ledger::Cleaner;
-
 use super::{
     SPLIT_TURN, archived,
-    files::FileLists,
+    cleaner::Cleaner,
+    files::{FileLists, without_files},
     ledger::{self, Ledger, Said, Speaker},
     made::SummaryPart,
     sections::{self, Section},
@@ -23,7 +22,6 @@ use crate::{
     },
     redact::Clean,
     settings::Settings,
-    summary::model::material::without_files,
     text,
 };
 use std::{collections::HashSet, sync::Arc};

@@ -208,6 +208,21 @@ impl FileLists {
     }
 }
 
+/// A summary without the lists of files at its end. A list further up is a quotation and stays.
+#[must_use]
+pub fn without_files(summary: &str) -> String {
+    let mut kept = summary.trim_end();
+    while let Some(before) = ["read-files", "modified-files"].iter().find_map(|tag| {
+        let inside = kept.strip_suffix(&format!("</{tag}>"))?;
+        let open = format!("<{tag}>");
+        let at = inside.rfind(&open).filter(|at| *at == 0 || inside[..*at].ends_with('\n'))?;
+        Some(&kept[..at])
+    }) {
+        kept = before.trim_end();
+    }
+    kept.to_owned()
+}
+
 /// The files that a call touches, with what it does to each. `tools` precede the known ones.
 #[must_use]
 pub fn files_of(tool: &str, arguments: &Value, tools: &[FileTool]) -> Vec<(String, FileOperation)> {
@@ -333,5 +348,14 @@ mod tests {
         assert!(lists.tags(50).contains("… (8950 more files, touched earlier)"), "{}", lists.tags(50));
         let few = json!(FileLists { read_files: vec!["a".to_owned()], ..FileLists::default() });
         assert_eq!(few, json!({"readFiles": ["a"], "modifiedFiles": []}));
+    }
+
+    #[test]
+    fn lists_of_files_are_not_part_of_a_summary() {
+        let text = "## Goal\nx\n\n<read-files>\n/a\n</read-files>\n\n<modified-files>\n/b\n</modified-files>";
+        assert_eq!(without_files(text), "## Goal\nx");
+        assert_eq!(without_files("</read-files> <read-files>"), "</read-files> <read-files>");
+        let quoted = "it says <read-files>\n## Goal\nx\n\n<modified-files>\n/b\n</modified-files>\n";
+        assert_eq!(without_files(quoted), "it says <read-files>\n## Goal\nx");
     }
 }

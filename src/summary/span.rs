@@ -132,6 +132,7 @@ mod tests {
         conversation::tokens::Scale,
         settings::Settings,
         summary::{
+            cleaner::Cleaner,
             extractive::{self, Summary},
             model::{brief::Part, material::Material},
         },
@@ -163,14 +164,14 @@ mod tests {
             wishes: Default::default(),
             cap: 2_000,
             settings: &settings,
-            cleaner: &extractive::Cleaner::new(&settings),
+            cleaner: &Cleaner::new(&settings),
             scale: SCALE,
             stop: &|| false,
         })
     }
 
     fn material(span: Span<'_>, summary: &Summary) -> Material {
-        Material::of(span, &summary.files, 2_000, &extractive::Cleaner::new(&Settings::default()), SCALE, &|| false)
+        Material::of(span, &summary.files, 2_000, &Cleaner::new(&Settings::default()), SCALE, &|| false)
     }
 
     /// The entries of an abandoned branch: no compaction, no cut, no path.

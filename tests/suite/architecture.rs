@@ -263,6 +263,7 @@ const ASSEMBLERS: &[&str] = &[
     "session/jobs/transfer/handoff",
     "session/jobs/transfer/reference",
     "summary/branch",
+    "summary/cleaner",
     "summary/extractive",
     "summary/ledger",
     "summary/model/brief",

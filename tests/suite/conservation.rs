@@ -19,7 +19,10 @@ use abridged::{
     models::Budget,
     prompts::Prompts,
     settings::{CompactionSettings, Settings},
-    summary::extractive::{self, Summary},
+    summary::{
+        cleaner::Cleaner,
+        extractive::{self, Summary},
+    },
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -293,7 +296,7 @@ fn summarize(plan: &plan::Plan, cap: u64, settings: &Settings) -> Summary {
         wishes: Default::default(),
         cap,
         settings,
-        cleaner: &extractive::Cleaner::new(settings),
+        cleaner: &Cleaner::new(settings),
         scale: SCALE,
         stop: &|| false,
     });

@@ -19,7 +19,7 @@ use abridged::{
     },
     prompts::Prompts,
     settings::{Layers, layers::Source},
-    summary::extractive::Cleaner,
+    summary::cleaner::Cleaner,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};

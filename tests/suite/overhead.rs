@@ -24,7 +24,7 @@ use abridged::{
     ids::ModelRef,
     protocol::types::{Initiator, Usage, UsageSource},
     settings::{Layers, Sourced, layers::Source},
-    summary::extractive::Cleaner,
+    summary::cleaner::Cleaner,
 };
 use proptest::{prelude::*, test_runner::RngSeed};
 use serde::Deserialize;

@@ -26,7 +26,7 @@ use crate::{
         state::{Capabilities, ModelChoice, SessionData, State},
     },
     settings::{Layers, layers::Source, trust::Trust},
-    summary::{extractive::Cleaner, model::writer::Step},
+    summary::{cleaner::Cleaner, model::writer::Step},
 };
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};

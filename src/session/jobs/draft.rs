@@ -23,7 +23,8 @@ use crate::{
     session::fault::{Fault, planted},
     settings::{Settings, Sourced},
     summary::{
-        extractive::{self, Cleaner, Wishes},
+        cleaner::Cleaner,
+        extractive::{self, Wishes},
         files::FileLists,
         made::{Made, Rejected, SummaryPart},
         model::{

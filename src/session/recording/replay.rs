@@ -35,11 +35,7 @@ use crate::{
         state::{Beginning, State},
         stop::Stop,
     },
-    summary::{
-        extractive::{Cleaner, Summary},
-        files::FileLists,
-        made::SummaryMethod,
-    },
+    summary::{cleaner::Cleaner, extractive::Summary, files::FileLists, made::SummaryMethod},
     wire::outbox::About,
 };
 use serde::Serialize;

@@ -12,7 +12,13 @@ use super::{
 use crate::{
     conversation::{entry::Entry, tokens::Scale},
     redact::Clean,
-    summary::{SPLIT_TURN, extractive::Cleaner, files::FileLists, made::SummaryPart, span::Span},
+    summary::{
+        SPLIT_TURN,
+        cleaner::Cleaner,
+        files::{FileLists, without_files},
+        made::SummaryPart,
+        span::Span,
+    },
 };
 use std::sync::Arc;
 
@@ -189,33 +195,5 @@ impl Material {
             whole.push_str(&self.tags);
         }
         Clean::assembled(whole)
-    }
-}
-
-/// A summary without the lists of files at its end. A list further up is a quotation and stays.
-pub fn without_files(summary: &str) -> String {
-    let mut kept = summary.trim_end();
-    while let Some(before) = ["read-files", "modified-files"].iter().find_map(|tag| {
-        let inside = kept.strip_suffix(&format!("</{tag}>"))?;
-        let open = format!("<{tag}>");
-        let at = inside.rfind(&open).filter(|at| *at == 0 || inside[..*at].ends_with('\n'))?;
-        Some(&kept[..at])
-    }) {
-        kept = before.trim_end();
-    }
-    kept.to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lists_of_files_are_not_part_of_a_summary() {
-        let text = "## Goal\nx\n\n<read-files>\n/a\n</read-files>\n\n<modified-files>\n/b\n</modified-files>";
-        assert_eq!(without_files(text), "## Goal\nx");
-        assert_eq!(without_files("</read-files> <read-files>"), "</read-files> <read-files>");
-        let quoted = "it says <read-files>\n## Goal\nx\n\n<modified-files>\n/b\n</modified-files>\n";
-        assert_eq!(without_files(quoted), "it says <read-files>\n## Goal\nx");
     }
 }

@@ -25,13 +25,14 @@ use crate::{
     settings::{Settings, Sourced},
     summary::{
         branch::{Demand, Frame, Prepared},
-        extractive::{self, Cleaner, Wishes},
-        files::FileLists,
+        cleaner::Cleaner,
+        extractive::{self, Wishes},
+        files::{FileLists, without_files},
         made::{Made, Rejected, SummaryMethod},
         model::{
             brief::{Brief, Subject},
             check::{self, Rejection},
-            material::{Material, without_files},
+            material::Material,
             writer::{Summarized, SummaryJob, Written},
         },
     },

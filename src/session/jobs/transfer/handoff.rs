@@ -39,7 +39,8 @@ use crate::{
     },
     settings::Settings,
     summary::{
-        extractive::{self, Cleaner, Wishes},
+        cleaner::Cleaner,
+        extractive::{self, Wishes},
         model::{
             check::{Expected, Form, check},
             language::{self, Language, Script},

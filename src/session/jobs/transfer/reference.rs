@@ -20,7 +20,7 @@ use crate::{
     },
     settings::Sourced,
     summary::{
-        extractive::Cleaner,
+        cleaner::Cleaner,
         made::Made,
         model::{
             brief::{Brief, Subject},

@@ -9,7 +9,7 @@ use crate::{
         types::Outcome,
     },
     session::{jobs::PlanOrder, operations::idle, stop::Stop},
-    summary::extractive::Cleaner,
+    summary::cleaner::Cleaner,
 };
 use serde_json::json;
 use std::sync::Arc;

@@ -12,7 +12,7 @@ use crate::{
     conversation::{entry::Entry, spending::Trigger, tokens::Estimator},
     models::windows::Windows,
     settings::Layers,
-    summary::{extractive::Cleaner, files::FileLists, made::SummaryMethod, span::Span},
+    summary::{cleaner::Cleaner, files::FileLists, made::SummaryMethod, span::Span},
 };
 use serde_json::{Value, json};
 
