@@ -3,6 +3,7 @@
 
 mod cells;
 pub mod client;
+mod columns;
 pub mod compact;
 pub mod demo;
 pub mod doctor;

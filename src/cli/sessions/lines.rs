@@ -3,7 +3,8 @@
 use super::family::{Member, Parent};
 use crate::{
     cli::{
-        cells::{age, fitted, folder, short, told_apart, width},
+        cells::{age, fitted, short, told_apart, width},
+        columns::{self, Column as _, Layout, aligned},
         paint::Paint,
         print::plain,
         watch::row::{Fullness, Row},
@@ -42,6 +43,17 @@ impl Column {
     /// The columns that make room, the first one first.
     const MAKE_ROOM: [Self; 5] = [Self::Size, Self::From, Self::Age, Self::Full, Self::Id];
 
+    /// The columns of a line of this width. A column is as wide as its widest cell; one without a text is not shown.
+    fn fitting(cells: &[[String; 5]], columns: usize) -> Layout<Self> {
+        let widest = |at: usize| cells.iter().map(|cells| width(&cells[at])).max().unwrap_or(0);
+        let all = Self::ALL.into_iter().enumerate().filter(|(at, _)| widest(*at) > 0);
+        let all = all.map(|(at, column)| (column, widest(at).max(column.heading().len())));
+        let making_room = Self::MAKE_ROOM.map(|column| (column, LEAST_TITLE));
+        Layout::fitting(all.collect(), &making_room, LEAST_WITH_FOLDER, columns)
+    }
+}
+
+impl columns::Column for Column {
     fn heading(self) -> &'static str {
         match self {
             Self::Id => "id",
@@ -77,42 +89,10 @@ pub(super) fn short_ids(ids: &[&str]) -> Vec<String> {
 /// Draws the list.
 pub(super) fn lines(list: &List<'_>, now: Timestamp, columns: usize, paint: &Paint) -> Vec<String> {
     let cells: Vec<[String; 5]> = list.members.iter().map(|member| list.cells(member, now)).collect();
-    let (shown, rest) = fitting(&cells, columns);
-    let mut lines = vec![paint.dim(&headings(&shown, rest))];
-    lines.extend(list.members.iter().zip(&cells).map(|(member, cells)| list.line(member, cells, &shown, rest, paint)));
+    let layout = Column::fitting(&cells, columns);
+    let mut lines = vec![paint.dim(&layout.headings())];
+    lines.extend(list.members.iter().zip(&cells).map(|(member, cells)| list.line(member, cells, &layout, paint)));
     lines
-}
-
-/// The columns that a line of this width has with their widths, and the columns that are left for the title. A column without
-/// a text is not shown.
-fn fitting(cells: &[[String; 5]], columns: usize) -> (Vec<(Column, usize)>, usize) {
-    let widest = |at: usize| cells.iter().map(|cells| width(&cells[at])).max().unwrap_or(0);
-    let mut shown: Vec<(Column, usize)> = Column::ALL
-        .into_iter()
-        .enumerate()
-        .filter(|(at, _)| widest(*at) > 0)
-        .map(|(at, column)| (column, widest(at).max(column.heading().len())))
-        .collect();
-    let taken = |shown: &[(Column, usize)]| shown.iter().map(|(_, width)| width + 1).sum::<usize>();
-    for next in Column::MAKE_ROOM {
-        if taken(&shown) + LEAST_TITLE > columns {
-            shown.retain(|(column, _)| *column != next);
-        }
-    }
-    let rest = columns.saturating_sub(taken(&shown));
-    (shown, rest)
-}
-
-fn headings(shown: &[(Column, usize)], rest: usize) -> String {
-    let cells = shown.iter().map(|(column, width)| aligned(column.heading(), *column, *width));
-    let title = if rest >= LEAST_WITH_FOLDER { "session, folder" } else { "session" };
-    cells.chain([fitted(title, rest)]).collect::<Vec<_>>().join(" ").trim_end().to_owned()
-}
-
-/// A text in the width of a column.
-fn aligned(text: &str, column: Column, columns: usize) -> String {
-    let gap = " ".repeat(columns.saturating_sub(width(text)));
-    if column.is_number() { format!("{gap}{text}") } else { format!("{text}{gap}") }
 }
 
 impl List<'_> {
@@ -133,25 +113,17 @@ impl List<'_> {
         ]
     }
 
-    fn line(
-        &self,
-        member: &Member,
-        cells: &[String; 5],
-        shown: &[(Column, usize)],
-        rest: usize,
-        paint: &Paint,
-    ) -> String {
+    fn line(&self, member: &Member, cells: &[String; 5], layout: &Layout<Column>, paint: &Paint) -> String {
         let row = &self.rows[member.number];
-        let cells = shown.iter().map(|(column, width)| {
-            let text = aligned(&cells[*column as usize], *column, *width);
+        let cell = |column, width| {
+            let text = aligned(&cells[column as usize], column, width);
             match column {
                 Column::Full => coloured(row.usage.as_ref(), &text, paint),
                 Column::From | Column::Size => paint.dim(&text),
                 Column::Id | Column::Age => text,
             }
-        });
-        let cells: Vec<String> = cells.chain([named(row, member, rest, paint)]).collect();
-        cells.join(" ").trim_end().to_owned()
+        };
+        layout.line(cell, named(row, member, layout, paint))
     }
 }
 
@@ -176,28 +148,19 @@ fn coloured(fullness: Option<&Fullness>, text: &str, paint: &Paint) -> String {
 }
 
 /// Title and folder, below the title of the parent.
-fn named(row: &Row, member: &Member, rest: usize, paint: &Paint) -> String {
+fn named(row: &Row, member: &Member, layout: &Layout<Column>, paint: &Paint) -> String {
     let levels = levels(&member.bars);
-    let texts = [row.title.as_deref(), row.preview.as_deref(), Some(row.session_id.as_str())];
-    let texts = texts.into_iter().flatten().map(|text| plain(head(text, MOST_TITLE))).find(|text| !text.is_empty());
     let title = match &row.problem {
-        Some(problem) => paint.red(&fitted(&plain(problem), rest.saturating_sub(width(&levels)))),
+        Some(problem) => paint.red(&fitted(&plain(problem), layout.rest.saturating_sub(width(&levels)))),
         None => String::new(),
     };
     if !title.is_empty() {
         return format!("{}{title}", paint.dim(&levels));
     }
-    let title = texts.unwrap_or_default();
-    let levels = if width(&levels) + LEAST_TITLE / 2 > rest { String::new() } else { levels };
-    let room = rest - width(&levels);
-    if rest < LEAST_WITH_FOLDER {
-        return format!("{}{}", paint.dim(&levels), fitted(&title, room));
-    }
-    let for_folder = (rest / 3).min(40);
-    let folder = fitted(&folder(&plain(&row.cwd), for_folder), for_folder);
-    let title = fitted(&title, room - for_folder - 1);
-    let gap = " ".repeat(room - for_folder - width(&title));
-    format!("{}{title}{gap}{}", paint.dim(&levels), paint.dim(&folder))
+    let texts = [row.title.as_deref(), row.preview.as_deref(), Some(row.session_id.as_str())];
+    let texts = texts.into_iter().flatten().map(|text| plain(head(text, MOST_TITLE))).find(|text| !text.is_empty());
+    let levels = if width(&levels) + LEAST_TITLE / 2 > layout.rest { String::new() } else { levels };
+    layout.named(&levels, &texts.unwrap_or_default(), &row.cwd, paint)
 }
 
 /// The lines to the left of a title. Of many levels the innermost ones are drawn.

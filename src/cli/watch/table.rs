@@ -3,7 +3,8 @@
 use super::row::{Cost, Fullness, Picture, Row, at_work};
 use crate::{
     cli::{
-        cells::{age, clipped, folder, short},
+        cells::{age, clipped, short},
+        columns::{self, Layout, aligned},
         paint::Paint,
         print::plain,
     },
@@ -71,6 +72,14 @@ impl Column {
         }
     }
 
+    /// The columns of a line of this width.
+    fn fitting(width: usize) -> Layout<Self> {
+        let columns = Self::ALL.into_iter().map(|column| (column, column.width())).collect();
+        Layout::fitting(columns, &Self::MAKE_ROOM, LEAST_WITH_FOLDER, width)
+    }
+}
+
+impl columns::Column for Column {
     fn heading(self) -> &'static str {
         match self {
             Self::Bar => "context",
@@ -86,19 +95,6 @@ impl Column {
     fn is_number(self) -> bool {
         !matches!(self, Self::Bar | Self::Runs)
     }
-
-    /// The columns that a line of this width has, and the characters that are left for the title.
-    fn fitting(width: usize) -> (Vec<Self>, usize) {
-        let mut columns = Self::ALL.to_vec();
-        let taken = |columns: &[Self]| columns.iter().map(|column| column.width() + 1).sum::<usize>();
-        for (next, room) in Self::MAKE_ROOM {
-            if taken(&columns) + room > width {
-                columns.retain(|column| *column != next);
-            }
-        }
-        let rest = width.saturating_sub(taken(&columns));
-        (columns, rest)
-    }
 }
 
 /// The number of sessions that a screen shows.
@@ -113,9 +109,9 @@ pub(super) fn lines(picture: &Picture, now: Timestamp, size: Size, hint: &str, p
     if picture.rows.is_empty() {
         lines.extend(nothing(picture).iter().map(|line| clipped(line, size.columns)));
     } else {
-        let (columns, rest) = Column::fitting(size.columns);
-        lines.push(paint.dim(&headings(&columns, rest)));
-        lines.extend(picture.rows[..shown].iter().map(|row| line(row, now, &columns, rest, paint)));
+        let layout = Column::fitting(size.columns);
+        lines.push(paint.dim(&layout.headings()));
+        lines.extend(picture.rows[..shown].iter().map(|row| line(row, now, &layout, paint)));
     }
     let end = end(picture, &picture.rows[shown..], hint);
     if !end.is_empty() {
@@ -151,16 +147,9 @@ fn nothing(picture: &Picture) -> Vec<String> {
     }
 }
 
-fn headings(columns: &[Column], rest: usize) -> String {
-    let cells = columns.iter().map(|column| aligned(column.heading(), *column));
-    let title = if rest >= LEAST_WITH_FOLDER { "session, folder" } else { "session" };
-    let cells = cells.chain([clipped(title, rest)]).collect::<Vec<_>>();
-    cells.join(" ").trim_end().to_owned()
-}
-
-fn line(row: &Row, now: Timestamp, columns: &[Column], rest: usize, paint: &Paint) -> String {
-    let cells = columns.iter().map(|column| {
-        let text = |text: String| aligned(&text, *column);
+fn line(row: &Row, now: Timestamp, layout: &Layout<Column>, paint: &Paint) -> String {
+    let cell = |column, width| {
+        let text = |text: String| aligned(&text, column, width);
         let usage = row.usage.as_ref();
         match column {
             Column::Bar => bar(usage, paint),
@@ -173,8 +162,8 @@ fn line(row: &Row, now: Timestamp, columns: &[Column], rest: usize, paint: &Pain
             Column::Spent => text(spent(&row.maintenance)),
             Column::Changed => text(row.updated_at.parse().map(|at| age(at, now)).unwrap_or_default()),
         }
-    });
-    cells.chain([named(row, rest, paint)]).collect::<Vec<_>>().join(" ").trim_end().to_owned()
+    };
+    layout.line(cell, layout.named("", &title(row), &row.cwd, paint))
 }
 
 /// The sessions below the screen, the files that are left out, and the hint.
@@ -195,12 +184,6 @@ fn end(picture: &Picture, hidden: &[Row], hint: &str) -> String {
     };
     let parts = [hint, &more, &left_out].into_iter().filter(|part| !part.is_empty());
     parts.collect::<Vec<_>>().join(" · ")
-}
-
-/// A text of exactly the width of a column.
-fn aligned(text: &str, column: Column) -> String {
-    let (text, width) = (clipped(text, column.width()), column.width());
-    if column.is_number() { format!("{text:>width$}") } else { format!("{text:<width$}") }
 }
 
 fn bar(usage: Option<&Fullness>, paint: &Paint) -> String {
@@ -243,17 +226,17 @@ fn spent(cost: &Cost) -> String {
 
 /// The operation that runs, and for how long.
 fn runs(row: &Row, now: Timestamp, paint: &Paint) -> String {
-    let column = Column::Runs;
+    let runs = |text: &str| aligned(text, Column::Runs, Column::Runs.width());
     match (row.running.first(), row.left_behind.first(), row.problem.as_ref(), row.open_in) {
         (Some(operation), ..) => {
             let time = operation.started_at.parse().map(|at| age(at, now)).unwrap_or_default();
-            let label = clipped(&label(operation), column.width() - 5);
-            paint.yellow(&aligned(&format!("{label} {time}"), column))
+            let label = clipped(&label(operation), Column::Runs.width() - 5);
+            paint.yellow(&runs(&format!("{label} {time}")))
         }
-        (None, Some(_), ..) => paint.red(&aligned("was interrupted", column)),
-        (None, None, Some(_), _) => paint.red(&aligned("unreadable", column)),
-        (None, None, None, Some(_)) => paint.dim(&aligned("open", column)),
-        (None, None, None, None) => aligned("", column),
+        (None, Some(_), ..) => paint.red(&runs("was interrupted")),
+        (None, None, Some(_), _) => paint.red(&runs("unreadable")),
+        (None, None, None, Some(_)) => paint.dim(&runs("open")),
+        (None, None, None, None) => runs(""),
     }
 }
 
@@ -265,22 +248,13 @@ fn label(operation: &Unfinished) -> String {
     }
 }
 
-/// Title and folder. They are the last cells of a line: their characters may take more room than one column each.
-fn named(row: &Row, rest: usize, paint: &Paint) -> String {
+/// The title of a session, or the reason why its file cannot be measured.
+fn title(row: &Row) -> String {
     let texts = [row.title.as_deref(), row.preview.as_deref(), Some(row.session_id.as_str())];
-    let texts = texts.into_iter().flatten().map(plain).find(|text| !text.is_empty());
-    let title = match &row.problem {
+    match &row.problem {
         Some(problem) => plain(problem),
-        None => texts.unwrap_or_default(),
-    };
-    if rest < LEAST_WITH_FOLDER {
-        return clipped(&title, rest);
+        None => texts.into_iter().flatten().map(plain).find(|text| !text.is_empty()).unwrap_or_default(),
     }
-    let width = (rest / 3).min(40);
-    let folder = folder(&plain(&row.cwd), width);
-    let title = clipped(&title, rest - width - 1);
-    let gap = " ".repeat(rest - width - title.chars().count());
-    format!("{title}{gap}{}", paint.dim(&folder))
 }
 
 #[cfg(test)]
@@ -383,12 +357,12 @@ mod tests {
 
     #[test]
     fn the_title_keeps_room_and_other_columns_go() {
-        let columns = |width| Column::fitting(width).0;
+        let columns = |width| Column::fitting(width).shown().collect::<Vec<_>>();
         assert_eq!(columns(80).len(), 6);
         assert!(!columns(80).contains(&Column::Window) && columns(96).contains(&Column::Window));
         assert_eq!(columns(40), [Column::Percent, Column::Runs]);
         assert_eq!(columns(10), []);
-        assert_eq!(Column::fitting(10).1, 10);
+        assert_eq!(Column::fitting(10).rest, 10);
     }
 
     #[test]
