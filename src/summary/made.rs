@@ -1,7 +1,7 @@
 //! The origin of a summary.
 
 use crate::{ids::ModelRef, models::candidates::Candidate};
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -92,18 +92,25 @@ pub struct Made {
     pub unaffordable: Option<u64>,
 }
 
-/// A rejected candidate.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// A candidate that did not become the summary.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rejected {
-    /// The method of the candidate.
+    /// Method of the candidate.
     pub method: SummaryMethod,
-    /// The model; `None` if the configured name is no model.
+    /// Model of the candidate.
     pub model: Option<ModelRef>,
-    /// The reason.
+    /// Reason of the rejection.
     pub why: String,
-    /// The error of the provider in the form of `error.data`.
+    /// Error of the provider, for a candidate that failed with one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "error_data")]
     pub error: Option<Value>,
+}
+
+/// The schema of `error.data`, by its name: the protocol declares it, and knows summaries.
+fn error_data(generator: &mut SchemaGenerator) -> Schema {
+    let definitions = &generator.settings().definitions_path;
+    json_schema!({ "anyOf": [{ "$ref": format!("#{definitions}/ErrorData") }, { "type": "null" }] })
 }
 
 impl Made {

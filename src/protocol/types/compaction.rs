@@ -6,12 +6,11 @@ use crate::{
     ids::{EntryId, OperationId, SessionId},
     models::ModelRef,
     protocol::codes::ErrorData,
-    summary::made,
 };
 
 pub use crate::{
     compaction::request::Initiator,
-    summary::made::{PartOrigins, SummaryMethod},
+    summary::made::{PartOrigins, Rejected, SummaryMethod},
 };
 
 use schemars::JsonSchema;
@@ -289,28 +288,6 @@ impl From<&Shortened> for ShortenedEntry {
     fn from(shortened: &Shortened) -> Self {
         let Shortened { entry, before, after } = shortened.clone();
         Self { entry_id: entry, tokens_before: before, tokens_after: after }
-    }
-}
-
-/// A candidate that did not become the summary.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Rejected {
-    /// Method of the candidate.
-    pub method: SummaryMethod,
-    /// Model of the candidate.
-    pub model: Option<ModelRef>,
-    /// Reason of the rejection.
-    pub why: String,
-    /// Error of the provider, for a candidate that failed with one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<ErrorData>")]
-    pub error: Option<Value>,
-}
-
-impl From<&made::Rejected> for Rejected {
-    fn from(rejected: &made::Rejected) -> Self {
-        let made::Rejected { method, model, why, error } = rejected.clone();
-        Self { method, model, why, error }
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::{
     compaction::draft::Shortened,
     conversation::entry::{self, Entry},
-    protocol::types::{CompactionResult, Rejected, ShortenedEntry},
+    protocol::types::{CompactionResult, ShortenedEntry},
     summary::made::Made,
     wire::transport::escaped_len,
 };
@@ -32,7 +32,7 @@ pub fn sent(entry: &Entry, made: &Made, shortened: &[Shortened]) -> Option<Box<C
         method: made.method,
         model: made.by.clone(),
         parts: made.parts.as_deref().cloned(),
-        rejected: made.rejected.iter().map(Rejected::from).collect(),
+        rejected: made.rejected.clone(),
         shortened: shortened.iter().map(ShortenedEntry::from).collect(),
     });
     let too_large = |result: &CompactionResult| escaped_len(entry::raw(result).get()) > LARGEST_RESULT;
