@@ -20,10 +20,8 @@ use crate::{
         meter::{self, Meter},
     },
     conversation::{
-        entry::{Entry, Header},
-        evidence,
+        entry::Header,
         instructions::Instructions,
-        message::outline::Role,
         path::{Path, Revision},
         tokens::Estimator,
     },
@@ -48,7 +46,7 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::{
-    collections::{HashMap, HashSet},
+    collections::HashSet,
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -143,9 +141,6 @@ pub struct State {
     sourced: Arc<Sourced>,
     /// Windows learned from providers.
     pub learned: Learned,
-    /// The least sizes of the contexts that models answered, in tokens. An answer shows that a context was taken, also where its
-    /// host reports no count.
-    answered: HashMap<ModelRef, u64>,
     /// Entries that were fetched for the request that is handled next.
     pub fetched: Option<Fetched>,
     /// Whether the settings of the file apply without limits.
@@ -193,7 +188,6 @@ impl State {
             client: Client { chosen: model, capabilities: Capabilities::default() },
             sourced,
             learned,
-            answered: HashMap::new(),
             fetched: None,
             trust,
         })
@@ -495,24 +489,6 @@ impl State {
     #[must_use]
     pub fn largest_believed(&self, model: &ModelRef) -> Option<u64> {
         self.with_meter(|meter| meter.largest_believed(model))
-    }
-
-    /// Records that a model answered a context that was handed out. `entries`: those of the answer, which are on the path now.
-    pub fn is_answered(&mut self, entries: &[Arc<Entry>], model: Option<&ModelRef>) {
-        let Some(outline) = entries.iter().find_map(|entry| entry.outline()) else { return };
-        let added: u64 = entries.iter().map(|entry| u64::from(entry.tokens(self.estimator()))).sum();
-        let size = evidence::least_prompt(self.measure().context_tokens.saturating_sub(added));
-        let model = outline.model.as_ref().or(model).filter(|_| outline.role == Role::Assistant && !outline.failed);
-        if let (Some(model), Some(size)) = (model, size) {
-            let largest = self.answered.entry(model.clone()).or_default();
-            *largest = size.max(*largest);
-        }
-    }
-
-    /// The least size of the largest context that a model answered, in tokens.
-    #[must_use]
-    pub fn largest_answered(&self, model: &ModelRef) -> Option<u64> {
-        self.answered.get(model).copied()
     }
 
     /// The newest report of an answer on the path, as it was judged.

@@ -1,6 +1,6 @@
 //! A read-only view of a session for its parts. A part keeps a state of its own, and sees of the others only these facts.
 
-use super::Core;
+use super::{Core, recovering::reports::contexts::Contexts};
 use crate::session::state::State;
 use jiff::Timestamp;
 use std::time::{Duration, Instant};
@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 pub(super) struct Facts<'a> {
     /// Entries, settings and model.
     pub state: &'a State,
+    /// The contexts that clients were given.
+    pub contexts: &'a Contexts,
     /// The time of timers.
     pub now: Instant,
     /// The time of day.
@@ -28,6 +30,6 @@ impl Facts<'_> {
 impl Core {
     /// The facts now.
     pub(super) fn facts(&self) -> Facts<'_> {
-        Facts { state: &self.state, now: self.now, wall: self.stamps.now() }
+        Facts { state: &self.state, contexts: &self.recoveries.contexts, now: self.now, wall: self.stamps.now() }
     }
 }

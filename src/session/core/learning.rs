@@ -119,7 +119,7 @@ pub(super) fn of_window(model: &ModelRef, window: u64, origin: WindowOrigin, fac
     let larger = |accepted: &u64| *accepted > window;
     let server = Server::of(&facts.state.settings().settings, model);
     // A server that cuts prompts silently answers any context.
-    let answered = facts.state.largest_answered(model).filter(|_| origin == WindowOrigin::Refusal);
+    let answered = facts.contexts.largest_answered(model).filter(|_| origin == WindowOrigin::Refusal);
     let here = facts.state.largest_believed(model).max(answered).filter(larger);
     let elsewhere = facts.state.learned.accepted(&server).filter(larger);
     let doubt = |accepted| Lesson::Doubt { model: model.clone(), limit: window, accepted };
@@ -238,7 +238,12 @@ impl Core {
                 }
                 Lesson::See(model, window) => self.state.learned.see(&model, window),
                 Lesson::Doubt { model, limit, accepted } => {
-                    let facts = Facts { state: &self.state, now: self.now, wall: self.stamps.now() };
+                    let facts = Facts {
+                        state: &self.state,
+                        contexts: &self.recoveries.contexts,
+                        now: self.now,
+                        wall: self.stamps.now(),
+                    };
                     if let Some(notice) = self.upkeep.learning.notice_of_doubt(&model, limit, accepted, &facts) {
                         self.emit(About::default(), notice.into());
                     }
@@ -249,7 +254,8 @@ impl Core {
 
     /// Tells of a learned window that is new to the client.
     pub(super) fn tell_of_window(&mut self) {
-        let facts = Facts { state: &self.state, now: self.now, wall: self.stamps.now() };
+        let facts =
+            Facts { state: &self.state, contexts: &self.recoveries.contexts, now: self.now, wall: self.stamps.now() };
         if let Some(notice) = self.upkeep.learning.notice_of_window(&facts) {
             self.emit(About::default(), notice.into());
         }

@@ -110,7 +110,7 @@ impl Core {
     fn appended(&mut self, appends: Vec<Append>) {
         for append in &appends {
             if append.params.context_id.is_some() {
-                self.state.is_answered(&append.staged.entries, append.context.model.as_ref());
+                self.recoveries.contexts.is_answered(&append.context, &append.staged.entries, &self.state);
             }
             self.learn_from(&append.staged.entries);
         }

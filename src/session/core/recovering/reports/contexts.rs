@@ -2,11 +2,12 @@
 //! made with.
 
 use crate::{
-    conversation::path::Path,
+    conversation::{entry::Entry, evidence, message::outline::Role, path::Path},
     ids::{EntryId, ModelRef},
     protocol::errors::Failure,
+    session::state::State,
 };
-use std::fmt;
+use std::{collections::HashMap, fmt, sync::Arc};
 
 /// The state in which a context was made: its end, the entries that decide what came before it, and its model.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +29,9 @@ pub struct Contexts {
     asked: Option<Identity>,
     /// The last one of any kind. A client that never asks for a format makes its requests of these.
     read: Option<Identity>,
+    /// The least sizes of the contexts that models answered, in tokens. An answer shows that a context was taken, also where its
+    /// host reports no count.
+    answered: HashMap<ModelRef, u64>,
 }
 
 impl Identity {
@@ -102,6 +106,25 @@ impl fmt::Display for Identity {
 }
 
 impl Contexts {
+    /// Records that a model answered a context that was handed out. `entries`: those of the answer, which are on the path now.
+    pub fn is_answered(&mut self, context: &Identity, entries: &[Arc<Entry>], state: &State) {
+        let Some(outline) = entries.iter().find_map(|entry| entry.outline()) else { return };
+        let added: u64 = entries.iter().map(|entry| u64::from(entry.tokens(state.estimator()))).sum();
+        let size = evidence::least_prompt(state.measure().context_tokens.saturating_sub(added));
+        let model = outline.model.as_ref().or(context.model.as_ref());
+        let model = model.filter(|_| outline.role == Role::Assistant && !outline.failed);
+        if let (Some(model), Some(size)) = (model, size) {
+            let largest = self.answered.entry(model.clone()).or_default();
+            *largest = size.max(*largest);
+        }
+    }
+
+    /// The least size of the largest context that a model answered, in tokens.
+    #[must_use]
+    pub fn largest_answered(&self, model: &ModelRef) -> Option<u64> {
+        self.answered.get(model).copied()
+    }
+
     /// Records that a client is given a context. `for_request`: in a provider's format, or with `wait`.
     pub fn give(&mut self, identity: Identity, for_request: bool) {
         if for_request {
