@@ -300,7 +300,7 @@ impl Core {
             Input::Layers(layers) => self.relayer(layers),
             Input::Windows(learned) => self.take_windows(learned),
             Input::Hooks(hooks) => self.upkeep.hooks = hooks,
-            Input::FileTouched => self.changes.pending = true,
+            Input::FileTouched => self.changes.touched(),
             Input::Finish => {
                 if self.goes_on() {
                     self.ending = Ending::WhenIdle;

@@ -143,7 +143,7 @@ impl Core {
             Unit::AfterTurn => self.upkeep.after_turn.is_due(self.state.path()),
             Unit::Contexts => self.held_needs_more(),
             Unit::Ahead => self.upkeep.ahead.is_new(),
-            Unit::FileChanges => self.changes.pending,
+            Unit::FileChanges => self.changes.is_pending(),
             Unit::Command => !self.queue.is_empty(),
         }
     }

@@ -6,6 +6,7 @@ use super::{
     queue::{Queue, TRY_AGAIN},
 };
 use crate::{
+    conversation::path::Path,
     ids::EntryId,
     log::{Access, Grown, Unfinished, error::StoreError, history::library::Indexed},
     protocol::{
@@ -22,6 +23,7 @@ use crate::{
         kind::OperationKind,
         log_work::LogWork,
         operations::interrupted,
+        state::State,
     },
     wire::outbox::About,
 };
@@ -73,9 +75,37 @@ impl IndexBuild {
 #[derive(Default)]
 pub(super) struct FileChanges {
     /// The file was touched and not read since.
-    pub pending: bool,
+    pending: bool,
     /// The client knows that bytes of the file were changed, beyond appends.
-    pub reported: bool,
+    reported: bool,
+}
+
+impl FileChanges {
+    /// The file was touched.
+    pub(super) fn touched(&mut self) {
+        self.pending = true;
+    }
+
+    /// Whether the file was touched and not read since.
+    pub(super) fn is_pending(&self) -> bool {
+        self.pending
+    }
+
+    /// The file is read now.
+    fn read(&mut self) {
+        self.pending = false;
+    }
+
+    /// The file cannot be followed any more. One notice is enough.
+    fn lost(&mut self, error: &StoreError) -> Option<Event> {
+        let is_news = !std::mem::replace(&mut self.reported, true);
+        is_news.then(|| Event::Notice {
+            severity: Severity::Error,
+            code: NoticeCode::FileChanged,
+            title: "The session's file was changed".to_owned(),
+            detail: Some(error.to_string()),
+        })
+    }
 }
 
 impl Core {
@@ -122,7 +152,10 @@ impl Core {
                 if was_partial {
                     self.costs.learn(&self.state.history().spending().recent);
                 }
-                self.send_index(repairs);
+                self.emit(About::default(), ready(&self.state, repairs));
+                if !self.work.is_in_front() && !self.state.history().is_asleep() {
+                    self.send_usage(self.state.usage());
+                }
                 None
             }
             // The commands that wait for it are answered by the end, and the log may be lost.
@@ -155,23 +188,6 @@ impl Core {
         }
     }
 
-    fn send_index(&mut self, mut repairs: Vec<Repair>) {
-        if repairs.len() > MOST_REPAIRS {
-            let detail = format!("{} more are not listed", repairs.len() - MOST_REPAIRS);
-            repairs.truncate(MOST_REPAIRS);
-            repairs.push(Repair { kind: "more".to_owned(), line: None, detail });
-        }
-        let event = Event::IndexReady {
-            entry_count: self.state.history().entry_count().unwrap_or_default(),
-            title: self.state.title(),
-            repairs,
-        };
-        self.emit(About::default(), event);
-        if !self.work.is_in_front() && !self.state.history().is_asleep() {
-            self.send_usage(self.state.usage());
-        }
-    }
-
     /// Reads the path again.
     pub(super) fn wake(&mut self) {
         // Only the entries of a file sleep.
@@ -180,7 +196,7 @@ impl Core {
         self.log_out(LogWork::Wake(source, library), LogState::Reading);
     }
 
-    pub(super) fn woke(&mut self, path: Result<crate::conversation::path::Path, StoreError>) {
+    pub(super) fn woke(&mut self, path: Result<Path, StoreError>) {
         match path {
             Ok(path) => {
                 self.state.change(|history| history.wake(path));
@@ -200,7 +216,7 @@ impl Core {
 
     /// Looks for entries of other programs.
     pub(super) fn catch_up(&mut self) {
-        self.changes.pending = false;
+        self.changes.read();
         let leaf = self.state.path().last().map(|leaf| leaf.id.clone());
         let library = self.state.history().library();
         self.log_out(LogWork::CatchUp(leaf, library), LogState::Reading);
@@ -209,14 +225,7 @@ impl Core {
     pub(super) fn caught_up(&mut self, grown: Result<Grown, StoreError>) {
         match grown {
             Ok(grown) => self.take_in(grown),
-            // One notice is enough.
-            Err(_) if self.changes.reported => {}
-            Err(error) => {
-                self.changes.reported = true;
-                let (title, detail) = ("The session's file was changed".to_owned(), Some(error.to_string()));
-                let code = NoticeCode::FileChanged;
-                self.emit(About::default(), Event::Notice { severity: Severity::Error, code, title, detail });
-            }
+            Err(error) => self.changes.lost(&error).into_iter().for_each(|event| self.emit(About::default(), event)),
         }
     }
 
@@ -227,7 +236,8 @@ impl Core {
         }
         self.idle.rounds.conversation_changes();
         self.is_active();
-        let left = self.left_by(&grown);
+        let follows = self.log_facts().access == Access::Write;
+        let left = if follows { left_by(&grown, self.state.path()) } else { None };
         let is_moved = grown.path.is_some();
         self.state.change(|history| {
             for placed in &grown.entries {
@@ -261,22 +271,6 @@ impl Core {
         }
     }
 
-    /// Number of messages that left the path because another program continued from an earlier entry, and the last of
-    /// their branch.
-    fn left_by(&self, grown: &Grown) -> Option<(usize, EntryId)> {
-        // Without a new path they continue the old one.
-        let after = grown.path.as_ref().filter(|_| self.log_facts().access == Access::Write)?;
-        let new: HashSet<&EntryId> = grown.entries.iter().map(|placed| &placed.entry.id).collect();
-        // The parent that a line names may be none of the tree.
-        let base = after.iter().rev().find(|entry| !new.contains(&entry.id)).map(|entry| &entry.id);
-        let base = base.or_else(|| after.first()?.parent.as_ref());
-        let path = self.state.path();
-        // A path that is not in memory does not show where the new entries continue.
-        let place = base.and_then(|base| path.position(base)).map_or(0, |place| place + 1);
-        let left = path[place..].iter().filter(|entry| entry.in_context()).count();
-        (left > 0).then(|| Some((left, path.visible_leaf()?.clone()))).flatten()
-    }
-
     /// Sends a warning.
     pub(super) fn warn(&self, code: NoticeCode, title: &'static str, detail: impl Into<String>) {
         self.emit(About::default(), Warning::new(code, title, detail).into());
@@ -301,13 +295,33 @@ impl Core {
 
     /// Records the open operations in the lock, for the process that finds it after a crash.
     pub(super) fn record_running(&self) {
-        self.record(self.operations.unfinished());
+        self.upkeep.after_turn.record(self.operations.unfinished(), &self.effects);
     }
+}
 
-    /// Records these operations in the lock.
-    pub(super) fn record(&self, operations: Vec<Unfinished>) {
-        self.upkeep.after_turn.record(operations, &self.effects);
+/// Number of messages that left a path because another program continued from an earlier entry, and the last of their branch.
+fn left_by(grown: &Grown, path: &Path) -> Option<(usize, EntryId)> {
+    // Without a new path they continue the old one.
+    let after = grown.path.as_ref()?;
+    let new: HashSet<&EntryId> = grown.entries.iter().map(|placed| &placed.entry.id).collect();
+    // The parent that a line names may be none of the tree.
+    let base = after.iter().rev().find(|entry| !new.contains(&entry.id)).map(|entry| &entry.id);
+    let base = base.or_else(|| after.first()?.parent.as_ref());
+    // A path that is not in memory does not show where the new entries continue.
+    let place = base.and_then(|base| path.position(base)).map_or(0, |place| place + 1);
+    let left = path[place..].iter().filter(|entry| entry.in_context()).count();
+    (left > 0).then(|| Some((left, path.visible_leaf()?.clone()))).flatten()
+}
+
+/// The event about an index that was built, with the repairs of its file.
+fn ready(state: &State, mut repairs: Vec<Repair>) -> Event {
+    if repairs.len() > MOST_REPAIRS {
+        let detail = format!("{} more are not listed", repairs.len() - MOST_REPAIRS);
+        repairs.truncate(MOST_REPAIRS);
+        repairs.push(Repair { kind: "more".to_owned(), line: None, detail });
     }
+    let entry_count = state.history().entry_count().unwrap_or_default();
+    Event::IndexReady { entry_count, title: state.title(), repairs }
 }
 
 #[cfg(test)]

@@ -193,7 +193,7 @@ impl Core {
 
     /// Starts an operation. A start is recorded before it is sent.
     pub(in crate::session::core) fn start_operation(&mut self, opening: Opening<OperationKind, Ticket>) -> Operation {
-        self.record(self.operations.unfinished_with(&opening));
+        self.upkeep.after_turn.record(self.operations.unfinished_with(&opening), &self.effects);
         self.operations.start(opening)
     }
 
