@@ -146,7 +146,7 @@ impl Lock {
         let path = beside(session, "lock");
         loop {
             let file = regular::open_or_make(&path).map_err(|error| match error.raw_os_error() {
-                None => planted(&path, error.to_string()),
+                None => planted_file(&path, error.to_string()),
                 Some(_) => StoreError::io(&path, refused(&error, path.symlink_metadata().is_ok()))(error),
             })?;
             if let Some(lock) = Self::hold(file, &path)? {
@@ -171,7 +171,7 @@ impl Lock {
         // The file is still there only when its last owner died.
         let left_behind = match acceptable(&file).map_err(StoreError::io(path, "cannot be read"))? {
             Ok(record) => record.map(Record::unfinished).unwrap_or_default(),
-            Err(why) => return Err(planted(path, why.to_owned())),
+            Err(why) => return Err(planted_file(path, why.to_owned())),
         };
         let recorded = left_behind.clone();
         let mut lock = Self { file, path: path.to_owned(), session: None, left_behind, recorded, outdated: false };
@@ -226,7 +226,7 @@ impl Lock {
     }
 }
 
-fn planted(path: &Path, what: String) -> StoreError {
+fn planted_file(path: &Path, what: String) -> StoreError {
     StoreError::Planted { path: path.to_owned(), what }
 }
 
