@@ -270,9 +270,6 @@ impl Ticket {
             if !planted(Fault::CancelledRemembered) {
                 list.cancelled.remove(&self.number);
             }
-            if planted(Fault::AnsweredTwice) {
-                list.effects.push(Effect::Answer(self.number, Answer::ok(&())));
-            }
             list.effects.push(Effect::Answer(self.number, answer));
         }
     }

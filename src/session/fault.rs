@@ -1,4 +1,7 @@
 //! Faults that tests plant into a session, to see that the simulator finds them. A build without tests has none.
+//!
+//! The world of the simulator plants those that are seen in inputs and effects (`simulator/world/tampering.rs`). The others are
+//! planted where a session decides.
 
 /// A fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -201,10 +204,16 @@ mod switch {
         static PLANTED: Cell<Option<Fault>> = const { Cell::new(None) };
     }
 
+    /// The planted fault.
+    #[must_use]
+    pub fn current() -> Option<Fault> {
+        PLANTED.get()
+    }
+
     /// Whether a fault is planted.
     #[must_use]
     pub fn planted(fault: Fault) -> bool {
-        PLANTED.get() == Some(fault)
+        current() == Some(fault)
     }
 
     /// A planted fault. Dropping it takes the fault out.

@@ -7,10 +7,7 @@ mod transfer;
 pub use handoff::{HandedOff, Handoff, said};
 pub use transfer::{Lack, Moved, Navigation, Reference, Referred, Transfer, TransferAnswer, Transferred};
 
-use super::{
-    fault::{Fault, planted},
-    operations::{End, Ended, Kind, Standing},
-};
+use super::operations::{End, Ended, Kind, Standing};
 use crate::{
     conversation::spending::Trigger,
     ids::{EntryId, OperationId, SessionId},
@@ -224,7 +221,7 @@ impl OperationKind {
         let failure = end.failure().or(skipped.as_ref());
         Event::RecoveryEnd {
             outcome,
-            will_retry: outcome == RecoveryOutcome::Recovered && !planted(Fault::RetryNotSaid),
+            will_retry: outcome == RecoveryOutcome::Recovered,
             error: failure.map(Failure::data),
             error_message: failure.map(|failure| self.failed(&failure.to_string())),
         }

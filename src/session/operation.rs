@@ -264,6 +264,18 @@ impl<K: Kind, O: Outlet<K>> Operation<K, O> {
         self.operations.lock().operations.is_open(self.key)
     }
 
+    /// Whether it has ended.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        !self.is_open() && !planted(Fault::LateResult)
+    }
+
+    /// Whether its work was cancelled.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        self.stop.requested() && !planted(Fault::LateResult)
+    }
+
     /// A place inside of it, for an operation with an id of its own.
     #[must_use]
     pub fn inside(&self, id: OperationId) -> Place {
@@ -300,7 +312,7 @@ impl<K: Kind, O: Outlet<K>> Operation<K, O> {
 
     /// Sends an event of this operation, unless it has ended.
     pub fn emit(&self, event: Event) {
-        if self.is_open() || planted(Fault::LateResult) {
+        if !self.has_ended() {
             self.operations.outlet.perform(Step::Emit(Some(self.id.clone()), event));
         }
     }
@@ -370,7 +382,7 @@ impl<K: Kind, O: Outlet<K>> Operation<K, O> {
         failure: Option<&Failure>,
         record: impl FnOnce(Vec<Unfinished>),
     ) {
-        if self.operations.lock().operations.retry_ends(self.key, source, attempt) && !planted(Fault::LostRetryEnd) {
+        if self.operations.lock().operations.retry_ends(self.key, source, attempt) {
             self.emit(operations::retry_end(source, attempt, failure));
             record(self.operations.unfinished());
         }

@@ -16,10 +16,7 @@ pub use end::{End, Ended, hook_end, retry_end};
 use inside::Inside;
 pub use left::interrupted;
 
-use super::{
-    fault::{Fault, planted},
-    stop::Stop,
-};
+use super::stop::Stop;
 use crate::{
     ids::OperationId,
     log::Unfinished,
@@ -289,14 +286,11 @@ impl<K: Kind, W> Operations<K, W> {
         steps.extend(answers);
         if self.sent != status {
             self.sent = status.clone();
-            let hidden = !introduced && !planted(Fault::NamedTooEarly) && status.operation_id.as_ref() == Some(&of);
+            let hidden = !introduced && status.operation_id.as_ref() == Some(&of);
             let operation_id = status.operation_id.filter(|_| !hidden);
             steps.push(Step::Emit(None, Event::StatusChanged { status: Status { operation_id, ..status } }));
         }
         steps.extend(event.map(|event| Step::Emit(Some(of.clone()), event)));
-        if planted(Fault::StatusAfterStart) {
-            steps.rotate_left(1);
-        }
         if too_late {
             steps.extend(self.end(key, End::Cancelled, None, Vec::new(), started));
         }
@@ -574,9 +568,6 @@ impl<K: Kind, W> Operations<K, W> {
         let status = self.status();
         let mut steps = vec![Step::Publish(status.clone())];
         let (last, answers) = ends(closed, usage, now, &mut steps);
-        if planted(Fault::SettledEarly) {
-            steps.push(Step::Emit(None, Event::Settled { aborted }));
-        }
         if self.sent != status {
             self.sent = status.clone();
             steps.push(Step::Emit(None, Event::StatusChanged { status }));
@@ -586,15 +577,6 @@ impl<K: Kind, W> Operations<K, W> {
         }
         if self.settles(was_busy, aborted) {
             steps.push(Step::Emit(None, Event::Settled { aborted }));
-            if planted(Fault::SettledTwice) {
-                steps.push(Step::Emit(None, Event::Settled { aborted }));
-            }
-        }
-        if planted(Fault::StatusAfterEnd) {
-            steps.rotate_left(1);
-        }
-        if planted(Fault::AnsweredBeforeEnd) {
-            return answers.into_iter().chain(steps).collect();
         }
         steps.extend(last);
         steps.extend(answers);
@@ -612,21 +594,12 @@ fn ends<K: Kind, W>(
 ) -> (Steps<K, W>, Steps<K, W>) {
     let (mut last, mut answers) = (Vec::new(), Vec::new());
     for Closed { open, end } in closed {
-        if !planted(Fault::JobGoesOn) {
-            open.stop.request();
-        }
-        let is_lost = |inside: &Inside| matches!(inside, Inside::Hook(..)) && planted(Fault::LostHookEnd);
-        for inside in open.inside.into_iter().rev().filter(|inside| !is_lost(inside)) {
+        open.stop.request();
+        for inside in open.inside.into_iter().rev() {
             steps.push(Step::Emit(Some(open.id.clone()), inside.cut_off(now)));
         }
         let duration = now.saturating_duration_since(open.started);
-        let event = open
-            .kind
-            .end(&Ended { end: &end, usage: usage.unwrap_or(&open.usage), duration })
-            .filter(|_| !planted(Fault::LostEnd));
-        if planted(Fault::SecondEnd) {
-            steps.extend(event.clone().map(|event| Step::Emit(Some(open.id.clone()), event)));
-        }
+        let event = open.kind.end(&Ended { end: &end, usage: usage.unwrap_or(&open.usage), duration });
         steps.extend(event.map(|event| Step::Emit(Some(open.id.clone()), event)));
         last.extend(open.kind.last(&end).map(|event| Step::Emit(Some(open.id.clone()), event)));
         let answered = open.waiting.into_iter().map(|request| Step::Answer(request, open.kind.ended(&open.id, &end)));

@@ -6,7 +6,10 @@ use crate::{
     ask::client::Unanswered,
     ids::OperationId,
     protocol::types::{HookEvent, OnFailure},
-    session::hooks::Hooks,
+    session::{
+        fault::{self, Fault},
+        hooks::Hooks,
+    },
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -212,6 +215,33 @@ pub struct Called {
     pub after_ms: Option<u64>,
     /// The answer.
     pub answer: Result<Value, Unanswered>,
+}
+
+impl Called {
+    /// Changes the answer that arrives, as the planted fault says.
+    pub fn tamper(&mut self) {
+        let data = |answer: &mut Value, change: fn(&mut Value)| {
+            for place in ["/preserveData", "/compaction/preserveData"] {
+                if let Some(data) = answer.pointer_mut(place) {
+                    change(data);
+                }
+            }
+        };
+        match (fault::current(), &mut self.answer) {
+            (Some(Fault::HookDeadlineStretched), _) => {
+                let in_time =
+                    |after: u64| self.deadline_ms.map_or(after, |deadline| after.min(deadline.saturating_sub(1)));
+                self.after_ms = self.after_ms.map(in_time);
+            }
+            (Some(Fault::HookKeyAllowed), Ok(answer)) => data(answer, |data| {
+                if let Value::Object(data) = data {
+                    data.remove("abridged");
+                }
+            }),
+            (Some(Fault::HookDataDropped), Ok(answer)) => data(answer, |data| *data = json!({})),
+            _ => {}
+        }
+    }
 }
 
 impl Hooking {

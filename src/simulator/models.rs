@@ -120,8 +120,9 @@ impl Models {
         let number = state.hooked.entry(call.name).or_default();
         let earlier = *number;
         *number += 1;
-        let called = state.hooking.called(call.name, &call.params, earlier)?;
+        let mut called = state.hooking.called(call.name, &call.params, earlier)?;
         state.calls.push(called.clone());
+        called.tamper();
         Some(called)
     }
 

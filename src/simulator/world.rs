@@ -7,6 +7,7 @@
 mod effects;
 mod life;
 mod requests;
+mod tampering;
 mod trace;
 
 use super::{
@@ -29,6 +30,7 @@ use crate::{
     session::{
         core::Moment,
         effects::{Sent, TicketNumber},
+        fault::{Fault, planted},
         hooks::Hooks,
     },
 };
@@ -40,6 +42,7 @@ use std::{
     sync::Arc,
     time::Duration,
 };
+use tampering::Tampering;
 
 /// Inputs after which a session that is left alone counts as one that never rests.
 const MOST_STEPS: u64 = 200_000;
@@ -84,6 +87,7 @@ pub struct World<'a> {
     surroundings: Surroundings,
     pub(super) view: View,
     life: Option<Life>,
+    tampering: Tampering,
     /// Sessions that were opened so far.
     pub(super) lives: u64,
     next_ticket: TicketNumber,
@@ -169,8 +173,10 @@ impl<'a> World<'a> {
         if setup.way == super::action::Way::Client {
             access.the_client_runs_models();
         }
-        if setup.switches {
+        if setup.switches || planted(Fault::SwitchAssumed) {
             access.the_client_switches_models();
+        }
+        if setup.switches {
             observer.client_switches_models();
         }
         if let Some(truth) = setup.truth {
@@ -204,6 +210,7 @@ impl<'a> World<'a> {
             models,
             surroundings,
             life: None,
+            tampering: Tampering::default(),
             lives: 0,
             next_ticket: 0,
             hasher: DefaultHasher::new(),

@@ -517,7 +517,7 @@ fn the_core_loses_methods_to_its_parts() {
 }
 
 /// The places of the product at which a test plants a fault. Faults of effects belong into the simulator, so this only shrinks.
-const PLANTED: usize = 98;
+const PLANTED: usize = 28;
 
 #[test]
 fn the_product_has_few_places_for_planted_faults() {

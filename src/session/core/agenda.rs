@@ -9,10 +9,7 @@ use super::{
     work::{TransferPhase, Work},
     writing::FollowUp,
 };
-use crate::session::{
-    fault::{Fault, planted},
-    operations::Follows,
-};
+use crate::session::operations::Follows;
 
 /// A unit of work, in the order of precedence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -168,10 +165,7 @@ impl Core {
 
     /// Sends `settled` where it waited for work, and none follows any more.
     pub(super) fn settle(&self) {
-        self.operations.follow(match planted(Fault::SettledBeforeWork) {
-            true => Follows::Nothing,
-            false => self.follows(),
-        });
+        self.operations.follow(self.follows());
     }
 
     /// Whether the session starts work without input. Where it ends, it starts nothing but what is being written or was

@@ -156,7 +156,7 @@ impl Core {
             return Some(due);
         }
         // Nearly all appends end here, with one decision.
-        if self.decision().why == Why::Below && !planted(Fault::AlwaysDue) {
+        if self.decision().why == Why::Below {
             return None;
         }
         if let Some((staged, event)) = self.relief() {

@@ -18,7 +18,6 @@ use crate::{
     session::{
         core::{Core, Ending, LogState},
         effects::Ticket,
-        fault::{Fault, planted},
         jobs::{IndexBuilt, Job, defect},
         kind::OperationKind,
         log_work::LogWork,
@@ -284,7 +283,7 @@ impl Core {
 
     /// Sends the ends of operations whose process died before it ended them.
     pub(super) fn end_interrupted(&mut self, left_behind: Vec<Unfinished>) {
-        if left_behind.is_empty() || planted(Fault::LostEndOfCrash) {
+        if left_behind.is_empty() {
             return;
         }
         for (operation, event) in interrupted::<OperationKind>(left_behind, &self.sent_usage) {

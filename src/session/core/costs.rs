@@ -13,10 +13,7 @@ use crate::{
     },
     ids::{EntryId, OperationId},
     models::prices,
-    session::{
-        core::Moment,
-        fault::{Fault, planted},
-    },
+    session::core::Moment,
     settings::Settings,
 };
 use budget::Budget;
@@ -91,10 +88,6 @@ impl Costs {
                 parent = Some(id);
                 entries.push(Arc::new(entry));
             }
-        }
-        if planted(Fault::CostDropped) {
-            entries.pop();
-            parent = entries.last().map(|entry: &Arc<Entry>| entry.id.clone()).or_else(|| leaf.cloned());
         }
         let failed = self.failed.take();
         entries.extend(failed.as_ref().and_then(|failed| failed.entry(stamps, parent.as_ref())));

@@ -9,10 +9,7 @@ use crate::{
     },
     protocol::notices::{NoticeCode, Warning},
     provider::overflow::{self, Meaning, Overflow},
-    session::{
-        effects::Effect,
-        fault::{Fault, planted},
-    },
+    session::effects::Effect,
     wire::outbox::About,
 };
 use std::{collections::HashSet, sync::Arc};
@@ -207,12 +204,6 @@ fn refused_size(model: &ModelRef, facts: &Facts) -> Option<u64> {
 impl Core {
     /// Learns from entries that were appended.
     pub(super) fn learn_from(&mut self, entries: &[Arc<Entry>]) {
-        if planted(Fault::ReportLearned) {
-            let reports = entries.iter().filter_map(|entry| entry.outline()?.usage).map(|usage| usage.prompt_tokens());
-            if let Some((model, window)) = self.state.model(self.state.path()).zip(reports.max()) {
-                self.learn(of_window(&model, window.max(1), WindowOrigin::Saturation, &self.facts()));
-            }
-        }
         for entry in entries {
             self.learn(of_answer(entry, &self.facts()));
         }

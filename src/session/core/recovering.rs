@@ -223,8 +223,7 @@ impl Core {
     /// a context names and the context is below its threshold.
     pub(super) fn larger_model(&self) -> Option<ModelRef> {
         let settings = &self.state.settings().settings;
-        if !settings.context_promotion.enabled || !self.state.client_switches_models() && !planted(Fault::SwitchAssumed)
-        {
+        if !settings.context_promotion.enabled || !self.state.client_switches_models() {
             return None;
         }
         let model = self.state.model(self.state.path())?;
@@ -325,7 +324,7 @@ impl Core {
     fn with_room(&self) -> End<Product> {
         let decision = self.decision();
         match too_large(&self.state.measure(), self.state.path()) {
-            Some(floor) if !decision.is_due() && !planted(Fault::RoomAssumed) => {
+            Some(floor) if !decision.is_due() => {
                 let why = self.or_goes_on_elsewhere(decision.to_string());
                 End::Failed(Failure::OverWindow { floor, why })
             }
@@ -388,7 +387,7 @@ impl Core {
         };
         let leaf = self.state.visible_leaf();
         self.held_go_on_after(&recovery.kind, &end);
-        let why = why.filter(|_| !planted(Fault::FailureForgotten) && !self.went_on(&recovery));
+        let why = why.filter(|_| !self.went_on(&recovery));
         let limits = self.limits();
         self.recoveries.failed = why.map(|why| Failed { leaf, why: recovery.kind.failed(&why), limits });
         self.settle();

@@ -31,7 +31,6 @@ use crate::{
     redact::Secrets,
     session::{
         effects::Ticket,
-        fault::{Fault, planted},
         jobs::{defect, transfer::TransferText},
         kind::{Handoff, OperationKind, Product, Transfer, Transferred},
         operation::Operation,
@@ -126,7 +125,7 @@ impl Core {
             }
         };
         match result {
-            _ if operation.stop.requested() && !planted(Fault::LateResult) => self.finish(operation, End::Cancelled),
+            _ if operation.is_stopped() => self.finish(operation, End::Cancelled),
             Ok(text) => {
                 tell_extracted(&mut operation, &text);
                 self.work = Work::Transfer(operation, TransferPhase::Made(task, Some(text)));
@@ -138,7 +137,7 @@ impl Core {
 
     /// Delivers a text. The log is here.
     pub(super) fn deliver(&mut self, operation: Operation, task: Task, text: Option<TransferText>) {
-        if operation.stop.requested() && !planted(Fault::LateResult) {
+        if operation.is_stopped() {
             return self.finish(operation, End::Cancelled);
         }
         if !self.may_deliver(&task) {

@@ -96,9 +96,6 @@ impl Core {
             Some(undoing) => self.undo_work(undoing),
             None => self.append_work(&*write),
         };
-        if planted(Fault::AnnouncedBeforeWrite) {
-            write.entries().iter().for_each(|entry| self.announce(entry, None));
-        }
         self.log_out(work, |log| LogState::Writing(log, write));
     }
 
@@ -227,9 +224,7 @@ impl Core {
         let is_moved = matches!(path, Some(Ok(_)));
         self.state.change(|history| {
             for placed in placed(&write.entries(), at) {
-                if !planted(Fault::ForgottenEntry) || placed.entry.is_marker() {
-                    history.push(placed);
-                }
+                history.push(placed);
             }
             match path {
                 None => {}

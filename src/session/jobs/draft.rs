@@ -20,7 +20,6 @@ use crate::{
     prompts::Prompt,
     protocol::errors::{Failure, Nothing},
     redact::Clean,
-    session::fault::{Fault, planted},
     settings::{Settings, Sourced},
     summary::{
         cleaner::Cleaner,
@@ -81,10 +80,7 @@ async fn drafted(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Draft
             Hooked::GoesOn(more) => additions = more,
         }
     }
-    let Additions { refused, prompt, context: more, mut data } = additions;
-    if planted(Fault::HookDataDropped) {
-        data.clear();
-    }
+    let Additions { refused, prompt, context: more, data } = additions;
     focus.context.extend(more.iter().cloned());
     // The provider takes no wishes.
     let native = native.filter(|_| prompt.is_none() && focus == Focus::default());

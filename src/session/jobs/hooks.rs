@@ -18,7 +18,7 @@ use crate::{
     },
     prompts,
     protocol::{
-        errors::{Failure, Nothing},
+        errors::Failure,
         events::{HookOutcome, Reason},
         requests::{
             BeforeCompactAnswer, BeforeCompactParams, ClientRequest as _, CompactingAnswer, CompactingParams,
@@ -27,10 +27,7 @@ use crate::{
         types::{HookEvent, Object},
     },
     redact::Clean,
-    session::{
-        fault::{Fault, planted},
-        hooks::Hooks,
-    },
+    session::hooks::Hooks,
     settings::{Settings, Sourced},
     summary::{
         extractive::Summary,
@@ -158,9 +155,6 @@ impl Asking<'_> {
             }
             BeforeCompactAnswer::Cancel { reason } => {
                 questions.ends(hook, HookOutcome::Cancelled, reason);
-                if planted(Fault::HookCancelSkips) {
-                    return Err(Failure::NothingToCompact(Nothing::WouldNotShrink));
-                }
                 Err(Failure::Cancelled)
             }
             BeforeCompactAnswer::Replace { compaction } => {
@@ -184,7 +178,7 @@ impl Asking<'_> {
 
     async fn compacting(&self, plan: &Plan) -> Result<Additions, Failure> {
         let hook = HookEvent::SessionCompacting;
-        if !(self.order.hooks.answers(hook) || planted(Fault::HookAssumed)) {
+        if !self.order.hooks.answers(hook) {
             return Ok(Additions::default());
         }
         let questions = self.questions();
@@ -232,7 +226,7 @@ fn usable(answer: CompactingAnswer, carried: &Map<String, Value>) -> Result<Addi
 /// The data of a hook. It has no key of ours, and is no larger than the limit together with the data that is carried on.
 fn of_the_hook(data: Option<&Object>, carried: &Map<String, Value>) -> Result<Map<String, Value>, String> {
     let Some(Object(data)) = data else { return Ok(Map::new()) };
-    if data.contains_key("abridged") && !planted(Fault::HookKeyAllowed) {
+    if data.contains_key("abridged") {
         return Err("the key `abridged` of `preserveData` belongs to abridged; choose another one".to_owned());
     }
     let mut all = carried.clone();
@@ -271,8 +265,6 @@ fn draft(plan: &Plan, compaction: SuppliedCompaction, settings: &Settings) -> Re
     };
     let summary = Summary { text, short, files: FileLists::default() };
     let draft = ladder::supplied(plan, summary, settings.into()).map_err(|unfit| unfit.to_string())?;
-    let renamed = planted(Fault::HookSummaryRenamed);
-    let method = if renamed { SummaryMethod::Extractive } else { SummaryMethod::Hook };
-    let made = Made { method, ..Made::default() };
+    let made = Made { method: SummaryMethod::Hook, ..Made::default() };
     Ok(Draft { made, supplied: Supplied { details, data, ..Supplied::default() }, ..draft })
 }

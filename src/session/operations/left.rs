@@ -10,7 +10,6 @@ use crate::{
         notices::{NoticeCode, Warning},
         types::Usage,
     },
-    session::fault::{Fault, planted},
 };
 use std::time::Duration;
 
@@ -23,7 +22,7 @@ const LONGEST_KIND: usize = 64;
 #[must_use]
 pub fn interrupted<K: Kind>(left_behind: Vec<Unfinished>, usage: &Usage) -> Vec<(OperationId, Event)> {
     let ends = |left: Unfinished| {
-        let inside = left.inside.iter().rev().filter(|_| !planted(Fault::LostInsideOfCrash));
+        let inside = left.inside.iter().rev();
         let mut events: Vec<Event> = inside.filter_map(inside::interrupted).collect();
         events.extend(end::<K>(&left, usage));
         events.into_iter().map(move |event| (left.operation_id.clone(), event))

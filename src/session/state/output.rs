@@ -11,7 +11,6 @@ use crate::{
     models::{self, ModelRef},
     protocol::types::{Usage, UsageSource},
     provider::overflow::{self, Meaning, Reservation},
-    session::fault::{Fault, planted},
 };
 
 /// The largest answer of a request.
@@ -31,9 +30,6 @@ impl View {
     /// succeeds.
     #[must_use]
     pub fn max_output(&self, path: &Path, usage: &Usage, model: Option<&ModelRef>) -> MaxOutput {
-        if planted(Fault::OutputUnlimited) {
-            return MaxOutput { tokens: usage.context_window, is_named: true };
-        }
         let limit = models::output_limit(self.settings(), model).map(|limit| limit.tokens.max(1));
         let refused = Refused::before(path, path.len(), model);
         if let Some((input, most)) = refused.and_then(|refused| refused.output(usage.context_tokens)) {

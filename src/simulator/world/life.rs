@@ -1,6 +1,6 @@
 //! An open session in a world: its loop, and its effects.
 
-use super::{World, trace};
+use super::{World, tampering, trace};
 use crate::{
     ask::clock::{Clock as _, after},
     conversation::{entry::Entry, tokens},
@@ -17,6 +17,7 @@ use crate::{
         core::{Core, Input, Over, command::Command},
         effects::{Answer, Effect, Effects, IdleTurn, Read, Sent, TicketNumber},
         founding::Founding,
+        hooks::Hooks,
         jobs::{self, IndexBuilt, PlanOrder},
         log_work::{LogDone, LogFacts, LogWork},
         open::Opened,
@@ -66,6 +67,8 @@ pub struct Life {
     /// Requests that were cancelled in the mailbox.
     cancelled: HashSet<TicketNumber>,
     pub(super) turn: Turn,
+    /// The registration of hooks that the session was given last.
+    hooks: Arc<Hooks>,
 }
 
 /// The turn of the session for idle maintenance.
@@ -145,6 +148,7 @@ impl World<'_> {
             Rights::Ephemeral => Access::Ephemeral,
         };
         self.observer.opens(&self.disk, access)?;
+        self.tampering.opens();
         let mut opened = self
             .opened(rights)
             .map_err(|error| Violation::of_world(format!("the session cannot be opened: {error}")))?;
@@ -171,6 +175,7 @@ impl World<'_> {
             delivered: HashSet::new(),
             cancelled: HashSet::new(),
             turn: Turn::No,
+            hooks: Arc::default(),
         });
         if let Some(life) = &self.life
             && self.lives > 1
@@ -294,6 +299,7 @@ impl World<'_> {
                     Read::Session(read) => read(&Blocking::is_allowed_here()),
                     Read::Outside(read) => read(&self.access, &Blocking::is_allowed_here()),
                 })?;
+                let answer = tampering::answer(request, answer, &self.view.open);
                 self.answer(request, &answer)?;
                 Message::Input(Input::Answered)
             }
@@ -421,8 +427,9 @@ impl World<'_> {
         }
         let lives = self.lives;
         if let Some(life) = &mut self.life
-            && life.core.hooks() != &self.surroundings.hooks
+            && life.hooks != self.surroundings.hooks
         {
+            life.hooks = self.surroundings.hooks.clone();
             self.handle(Input::Hooks(self.surroundings.hooks.clone()))?;
         }
         // The process may have died of it.
@@ -443,8 +450,16 @@ impl World<'_> {
         let words = trace::input(&input);
         self.tell(|| format!("  <- {words}"));
         let Some(life) = &mut self.life else { return Ok(()) };
-        caught(|| life.core.on(&at, input))?;
+        if let Some(input) = self.tampering.input(input, &self.view.open) {
+            caught(|| life.core.on(&at, input))?;
+        }
         self.perform()?;
+        while let Some(life) = self.life.as_mut().filter(|_| self.lives == lives)
+            && let Some(input) = self.tampering.late_input()
+        {
+            caught(|| life.core.on(&at, input))?;
+            self.perform()?;
+        }
         // Each input takes its time.
         self.clock.advance(Duration::from_micros(self.random.below(300)));
         match &self.life {
@@ -461,7 +476,8 @@ impl World<'_> {
         let Some(life) = self.life.take() else { return Ok(()) };
         let Life { core, effects, log, urgent, .. } = life;
         let (tickets, lives) = (core.end(), self.lives);
-        self.perform_all(effects.take())?;
+        let last = self.tampering.effects(effects.take(), &self.view.open, None);
+        self.perform_all(last)?;
         if self.lives != lives {
             // It was killed meanwhile.
             return Ok(());
@@ -471,7 +487,8 @@ impl World<'_> {
         for ticket in tickets {
             ticket.ok(&());
         }
-        self.perform_all(effects.take())?;
+        let last = self.tampering.effects(effects.take(), &self.view.open, None);
+        self.perform_all(last)?;
         if self.lives != lives {
             return Ok(());
         }
@@ -487,7 +504,7 @@ impl World<'_> {
     /// Performs the effects in their order.
     fn perform(&mut self) -> Result<(), Violation> {
         let Some(life) = &self.life else { return Ok(()) };
-        let effects = life.effects.take();
+        let effects = self.tampering.effects(life.effects.take(), &self.view.open, Some(&life.core));
         self.perform_all(effects)
     }
 

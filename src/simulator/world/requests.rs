@@ -3,6 +3,7 @@
 use super::{
     World,
     life::{Mail, Urgent},
+    tampering,
 };
 use crate::{
     protocol::{self, types::LoadParams, with_methods},
@@ -58,7 +59,7 @@ impl World<'_> {
             return;
         }
         let (method, params) = self.view.params(request);
-        let Some(command) = made(request, method, &params) else { return };
+        let Some(command) = made(request, method, &tampering::params(method, &params)) else { return };
         let number = self.register(method, params, sent);
         if let Some(life) = &mut self.life {
             life.mailbox.push_back(Mail { number, command, sent });

@@ -74,7 +74,7 @@ impl Core {
             return false;
         }
         // A hook is told of a compaction, and not of a summary that may never be used.
-        if self.hooks().concerns_compaction() && !planted(Fault::AheadOfHooks) {
+        if self.hooks().concerns_compaction() {
             return false;
         }
         // A handoff uses no summary. Whether the turn has settled at the threshold is not known before.

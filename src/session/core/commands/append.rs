@@ -22,7 +22,6 @@ use crate::{
             recovering::reports::contexts::Identity,
         },
         effects::Ticket,
-        fault::{Fault, planted},
         log_work::{Fetch, Fetched},
         state::State,
     },
@@ -47,7 +46,7 @@ impl Core {
         ticket: Ticket,
         appends: &mut Vec<Append>,
     ) -> bool {
-        if ticket.cancelled() && !planted(Fault::CancelledAppendWritten) {
+        if ticket.cancelled() {
             ticket.fail(&Failure::Cancelled);
             return true;
         }
@@ -179,7 +178,6 @@ fn stage(
 ) -> Result<Staged, Unstaged> {
     if let Some(expected) = &params.expected_leaf_id
         && !state.unchanged_since(expected)
-        && !planted(Fault::ExpectedLeafIgnored)
     {
         return Err(Failure::ContentModified { leaf: state.visible_leaf() }.into());
     }

@@ -13,7 +13,6 @@ use crate::{
             work::{TransferPhase, Unbegun, Unstarted, Work},
         },
         effects::{Ticket, TicketNumber},
-        fault::{Fault, planted},
         kind::OperationKind,
         operations::{Asked, Cancelling, End, Kind as _, Place},
         stop::Stop,
@@ -25,11 +24,6 @@ impl Core {
     /// answer goes out before the end events. Only the answer that names a compaction after the turn waits, for the entry
     /// after which no restart brings that one back.
     pub(in crate::session::core) fn cancel(&mut self, which: Option<&OperationId>, ticket: Ticket) {
-        if planted(Fault::CancelQueues) && !self.listens() {
-            let which = which.cloned();
-            let later = move |core: &mut Self, ticket| core.cancel(which.as_ref(), ticket);
-            return self.queue.put_back(Command::with(later), ticket);
-        }
         let access = self.log_facts().access;
         self.idle.rounds.arm(self.now);
         let round = which.is_none().then(|| self.take_unstarted_round()).flatten();
@@ -46,8 +40,7 @@ impl Core {
         let named =
             |request: &Unstarted| Cancelled { operation_id: request.id.clone(), kind: request.kind.name().to_owned() };
         let all = cancelling.named.iter().cloned().chain(before.chain(&unstarted).map(named)).chain(due);
-        let all = all.filter(|_| !planted(Fault::CancelNamesNothing)).collect();
-        let answer = self.upkeep.after_turn.answer_cancel(ticket, all);
+        let answer = self.upkeep.after_turn.answer_cancel(ticket, all.collect());
         self.follow_after_turn(answer);
         self.turn_idle(round.and_then(|round| round.ends(IdleSkipped::Cancelled)));
         self.leave_unstarted(unstarted);
@@ -87,8 +80,7 @@ impl Core {
             self.operations.end_cancelled(cancelling, &self.sent_usage);
             self.forget_cancelled_extracts();
             if let Some(operation) = self.work.operation()
-                && !operation.is_open()
-                && !planted(Fault::LateResult)
+                && operation.has_ended()
             {
                 let kind = self.relay_around().unwrap_or(&operation.kind).clone();
                 self.rests_after(&kind, &End::Cancelled);
@@ -101,9 +93,7 @@ impl Core {
             }
             self.record_running();
         }
-        if !planted(Fault::HeldStays) {
-            self.answer_held();
-        }
+        self.answer_held();
     }
 
     /// Takes out the compactions and transfers that were sent before a cancel and have not been handled.
@@ -163,9 +153,7 @@ impl Core {
     pub(in crate::session::core) fn leave_unbegun(&mut self, unbegun: impl IntoIterator<Item = Unbegun>) {
         let before = self.cancelled.len();
         self.cancelled.extend(unbegun);
-        if !planted(Fault::JobOfUnstarted) {
-            self.cancelled[before..].iter().for_each(|it| it.request.stop.request());
-        }
+        self.cancelled[before..].iter().for_each(|it| it.request.stop.request());
         self.settle();
     }
 

@@ -8,7 +8,6 @@ use crate::{
             command::{Command, CommandMethod},
         },
         effects::Ticket,
-        fault::{Fault, planted},
     },
 };
 
@@ -24,9 +23,7 @@ impl Core {
     pub(in crate::session::core) fn leave(&mut self, ticket: Ticket) {
         // The contexts that wait start nothing any more.
         self.ending = Ending::Now(vec![ticket]);
-        if !planted(Fault::CloseWaits) {
-            self.stop_running(None);
-        }
+        self.stop_running(None);
         self.reads.stop.request();
         // Those that waited for counts.
         self.answer_held();

@@ -24,7 +24,7 @@ use crate::{
     protocol::{
         SessionCompact,
         errors::Failure,
-        events::{ChunkSource, Event, Stage},
+        events::{ChunkSource, Stage},
         notices::Warning,
         types::{CompactParams, HookEvent, Initiator, SummaryMethod, Usage, When},
     },
@@ -52,7 +52,6 @@ use crate::{
         made::{Made, PartOrigins, Rejected, SummaryPart},
         model::writer::Step,
     },
-    wire::outbox::About,
 };
 use after_turn::turn_is_over;
 use std::time::Duration;
@@ -101,7 +100,6 @@ impl Core {
     fn may_compact(&self, params: &CompactParams, dry_run: bool) -> Result<(), Failure> {
         if let Some(expected) = &params.expected_leaf_id
             && !self.state.unchanged_since(expected)
-            && !planted(Fault::StaleCompacted)
         {
             return Err(Failure::ContentModified { leaf: self.state.visible_leaf() });
         }
@@ -146,7 +144,7 @@ impl Core {
             settings: self.state.settings().clone(),
             learned: self.state.learned.clone(),
             instructions: self.state.instructions().clone(),
-            keep_recent_tokens: if planted(Fault::TailNamed) { Some(1) } else { keep_recent_tokens },
+            keep_recent_tokens,
             initiator,
             cause,
             insists: false,
@@ -263,9 +261,6 @@ impl Core {
     pub(in crate::session::core) fn drafted(&mut self, drafted: &OperationId, result: Result<Draft, Failure>) {
         if self.upkeep.ahead.is(drafted) {
             self.speculate(|ahead, facts| ahead.drafted(result, facts));
-            if planted(Fault::AheadAnnounced) && self.upkeep.ahead.is_new() {
-                self.emit(About::default(), Event::UsageUpdated { usage: self.state.usage() });
-            }
             return;
         }
         let mut operation = match self.work.take() {
@@ -277,7 +272,7 @@ impl Core {
         };
         let result = if operation.kind.is_idle() { result.and_then(written) } else { result };
         let end = match result {
-            _ if operation.stop.requested() && !planted(Fault::LateResult) => End::Cancelled,
+            _ if operation.is_stopped() => End::Cancelled,
             Ok(draft) => {
                 self.upkeep.ahead.drafting_ends(self.now, &draft);
                 if self.upkeep.ahead.is_outgrown(drafted, &draft, &self.state) {
@@ -318,7 +313,7 @@ impl Core {
                 }
                 self.costs.add(id.clone(), spent, self.now);
             }
-            (Step::Request(_, Update::AtStake(tokens)), compaction) if !planted(Fault::AtStakeForgotten) => {
+            (Step::Request(_, Update::AtStake(tokens)), compaction) => {
                 if self.upkeep.ahead.charge(id, tokens, compaction.as_deref(), self.now) {
                     self.costs.add_failed(FailedAhead { tokens, failure: None });
                 }

@@ -14,7 +14,6 @@ use crate::{
             edit::{EditMethod, NotStaged, Staged},
         },
         data::model_fields,
-        fault::{Fault, planted},
         state::State,
     },
     settings::Limits,
@@ -49,7 +48,7 @@ impl EditMethod for SessionConfigure {
             if let Some(tools) = &params.tools {
                 data.tools.clone_from(tools);
             }
-            if limits && !planted(Fault::LimitsForgotten) {
+            if limits {
                 data.limits = limits_of(state, params);
             }
             staged.add_custom(state, stamps, "session", serde_json::to_value(data).unwrap_or_default())?;

@@ -20,7 +20,6 @@ use crate::{
             recovering::reports::contexts::Identity,
         },
         effects::{Answer, Ticket},
-        fault::{Fault, planted},
         kind::{OperationKind, Product},
         operations::End,
         state::View,
@@ -31,7 +30,7 @@ use serde_json::Value;
 
 impl SessionMethod for SessionContext {
     fn handle(core: &mut Core, params: ContextParams, ticket: Ticket) {
-        if ticket.cancelled() && !planted(Fault::CancelledContextAnswered) {
+        if ticket.cancelled() {
             return ticket.fail(&Failure::Cancelled);
         }
         core.context(params, ticket, Starts::Maintenance);
@@ -90,13 +89,13 @@ impl Core {
 
     /// A request that waits, or that is in a provider's format, gets a context that fits a window that is known.
     fn way(&self, params: &ContextParams, starts: Starts) -> Way {
-        let (waits, runs) = (params.wait == Some(true), self.work.is_in_front() && !planted(Fault::ContextNotHeld));
+        let (waits, runs) = (params.wait == Some(true), self.work.is_in_front());
         if waits && runs || must_fit(params) && (self.recovers() || self.switches()) {
             return Way::Hold;
         }
         let leaf = params.leaf_entry_id.as_ref();
         let at_leaf = leaf.is_none_or(|leaf| self.state.path().visible_leaf() == Some(leaf));
-        if !must_fit(params) || !at_leaf || planted(Fault::OverWindow) {
+        if !must_fit(params) || !at_leaf {
             return Way::Answer;
         }
         if self.failed_recovery().is_some() {
@@ -104,9 +103,6 @@ impl Core {
         }
         let fullness = self.state.measure();
         match too_large(&fullness, self.state.path()) {
-            None if planted(Fault::OverflowAssumed) && fullness.context_tokens > fullness.budget.threshold => {
-                Way::TooLarge(fullness.floor(self.state.path()))
-            }
             None => Way::Answer,
             Some(_) if runs => Way::Hold,
             Some(_) if self.counting.runs() && self.goes_on() => Way::Hold,

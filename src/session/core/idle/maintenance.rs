@@ -3,7 +3,7 @@
 
 use super::{
     checks::{Check, is_below_threshold},
-    rounds::{self, Step, Unstarted},
+    rounds::{Step, Unstarted},
 };
 use crate::{
     compaction::request::Cause,
@@ -162,7 +162,7 @@ impl Core {
             round.finish(around, &self.sent_usage, notices);
         }
         self.record_running();
-        self.turn_idle(rounds::leave());
+        self.turn_idle(Some(Turning::Leave));
         self.answer_held();
     }
 }

@@ -7,7 +7,6 @@ use crate::{
     },
     session::{
         effects::{IdleTurn, Ticket, Turning},
-        fault::{Fault, planted},
         kind::Product,
         operation::Operation,
         operations::{Asked, End},
@@ -170,10 +169,6 @@ impl Rounds {
     }
 
     fn ask(&mut self, caller: Caller) -> Option<Turning> {
-        if planted(Fault::IdleTurnAssumed) {
-            self.round = Round::Mine(caller);
-            return None;
-        }
         self.round = Round::Waiting(caller);
         Some(Turning::Ask)
     }
@@ -187,7 +182,7 @@ impl Rounds {
                 caller.skips(IdleSkipped::Queued);
             }
             // It was left meanwhile.
-            (IdleTurn::Comes, Round::No) => return leave(),
+            (IdleTurn::Comes, Round::No) => return Some(Turning::Leave),
             (IdleTurn::Comes | IdleTurn::Waits, other) => self.round = other,
         }
         None
@@ -208,7 +203,7 @@ impl Rounds {
         self.failures = self.failures.saturating_add(1);
         self.round = Round::No;
         asked.into_request().into_iter().for_each(|ticket| ticket.fail(why));
-        leave()
+        Some(Turning::Leave)
     }
 
     /// A round that was planned has nothing to do, and its request is answered.
@@ -216,7 +211,7 @@ impl Rounds {
         self.exhausted |= why == IdleSkipped::NothingToCompact;
         self.round = Round::No;
         Caller::of(asked).skips(why);
-        leave()
+        Some(Turning::Leave)
     }
 
     /// A round that was planned has started.
@@ -258,7 +253,7 @@ impl Rounds {
     pub fn leave_ended(&mut self) -> Option<Turning> {
         self.running().filter(|operation| !operation.is_open())?;
         self.round = Round::No;
-        leave()
+        Some(Turning::Leave)
     }
 
     /// Takes a round that has not started. `planned`: takes the request whose plan is being made.
@@ -289,13 +284,8 @@ impl Unstarted {
     /// Answers its request, and leaves the turn.
     pub fn ends(self, why: IdleSkipped) -> Option<Turning> {
         self.0.skips(why);
-        leave()
+        Some(Turning::Leave)
     }
-}
-
-/// Leaves the turn.
-pub(super) fn leave() -> Option<Turning> {
-    (!planted(Fault::IdleTurnKept)).then_some(Turning::Leave)
 }
 
 impl Caller {

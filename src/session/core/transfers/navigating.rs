@@ -171,7 +171,7 @@ impl Core {
                 // Two programs read two names.
                 fields.extend([("fromHook", json!(true)), ("fromExtension", json!(true))]);
             }
-            let parent = if planted(Fault::SummaryOnBranch) { before.as_ref() } else { route.parent.as_ref() };
+            let parent = route.parent.as_ref();
             entries.push(entry_of("branch_summary", &stamp, parent, &fields)?);
         } else if moves {
             let data = json!({"targetEntryId": route.target.id, "oldLeafId": old_leaf});
@@ -186,7 +186,7 @@ impl Core {
         let leaf = summary_id.clone().or_else(|| route.leaf.clone());
         let event = (!entries.is_empty()).then(|| Event::TreeChanged {
             old_leaf_id: old_leaf.clone(),
-            new_leaf_id: if planted(Fault::LeafMisnamed) { old_leaf.clone() } else { leaf.clone() },
+            new_leaf_id: leaf.clone(),
             summary_entry_id: summary_id.clone(),
             label,
         });

@@ -10,7 +10,6 @@ use crate::{
     session::{
         core::{Core, LogState, command::Command, commands::append::Append},
         effects::Ticket,
-        fault::{Fault, planted},
     },
 };
 use std::sync::Arc;
@@ -30,11 +29,7 @@ impl Write for Appends {
     }
 
     fn written(self: Box<Self>, core: &mut Core) {
-        let Self(mut appends) = *self;
-        if planted(Fault::AppendsReversed) {
-            appends.reverse();
-        }
-        core.appended(appends);
+        core.appended(self.0);
     }
 
     fn not_written(self: Box<Self>, _: &mut Core, failure: &Failure) {
@@ -135,9 +130,6 @@ impl Core {
         let usage = self.state.usage();
         let last = appends.len().saturating_sub(1);
         for (at, Append { staged, ticket, .. }) in appends.into_iter().enumerate() {
-            if planted(Fault::EventBeforeAnswer) {
-                staged.entries.iter().for_each(|entry| self.announce(entry, None));
-            }
             let visible = staged.entries.iter().filter(|entry| !entry.is_marker());
             ticket.ok(&AppendAnswer {
                 entry_ids: visible.map(|entry| entry.id.clone()).collect(),
@@ -145,13 +137,11 @@ impl Core {
                 usage: usage.clone(),
                 next: self.next(due.as_ref().filter(|_| at == last)),
             });
-            for entry in staged.entries.iter().skip(usize::from(planted(Fault::NotAnnounced))) {
+            for entry in &staged.entries {
                 self.announce(entry, None);
             }
         }
-        if !planted(Fault::UsageNotSent) {
-            self.send_usage(usage.clone());
-        }
+        self.send_usage(usage.clone());
         self.tell_of_model(model);
         if let Some(newest) = newest {
             self.tell_of(&newest);

@@ -12,7 +12,6 @@ use crate::{
             edit::{self, Edit},
         },
         effects::Ticket,
-        fault::{Fault, planted},
         operations::Asked,
     },
     wire::outbox::About,
@@ -66,7 +65,7 @@ impl Unanswered for EditWrite {
 impl Core {
     /// Makes the entries of a request and writes them. A request without entries is answered immediately.
     pub(in crate::session::core) fn edit(&mut self, edit: Box<dyn Edit>, ticket: Ticket) {
-        if ticket.cancelled() && !planted(Fault::CancelledEditWritten) {
+        if ticket.cancelled() {
             return ticket.fail(&Failure::Cancelled);
         }
         let busy = || if edit.rewrites_context() { self.free() } else { Ok(()) };
@@ -116,10 +115,7 @@ impl Core {
         let is_named = staged.before.is_some() && !ticket.in_batch();
         let due = self.due_after_edit(if is_named { Asked::Introduced } else { Asked::Unasked });
         staged.next = self.next(due.as_ref());
-        match edit.answer(self, &staged) {
-            _ if planted(Fault::NeverAnswered) => std::mem::forget(ticket),
-            answer => ticket.answer(answer),
-        }
+        ticket.answer(edit.answer(self, &staged));
         for entry in &staged.entries {
             self.announce(entry, None);
         }

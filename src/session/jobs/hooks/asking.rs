@@ -12,7 +12,6 @@ use crate::{
         types::{HookEvent, OnFailure},
     },
     session::{
-        fault::{Fault, planted},
         gate::Gate,
         hooks::Hooks,
         jobs::progress::{HookStep, Progress, Tell},
@@ -52,8 +51,7 @@ impl Questions<'_> {
     pub async fn ask<T: DeserializeOwned>(&self, name: &'static str, params: Value) -> Result<Option<T>, Unusable> {
         let clock = &*self.access.routes.clock;
         let asked = self.access.routes.client.hook(HookCall { name, params });
-        let stretched = if planted(Fault::HookDeadlineStretched) { 10 } else { 1 };
-        match within(clock, after(clock.now(), self.hooks.timeout * stretched), asked).await {
+        match within(clock, after(clock.now(), self.hooks.timeout), asked).await {
             None => Err(Unusable::Late),
             Some(Err(unanswered)) => Err(Unusable::Wrong(unanswered.to_string())),
             Some(Ok(answer)) => serde_json::from_value(answer)
@@ -88,7 +86,6 @@ impl Questions<'_> {
     pub fn fails(&self, hook: HookEvent, unusable: Unusable) -> Result<(), Failure> {
         let (outcome, why) = match unusable {
             Unusable::Late => (HookOutcome::Timeout, format!("no answer within {} ms", self.hooks.timeout.as_millis())),
-            Unusable::Wrong(why) if planted(Fault::HookFailureHidden) => (HookOutcome::Ok, why),
             Unusable::Wrong(why) => (HookOutcome::Error, why),
         };
         self.ends(hook, outcome, Some(why));

@@ -181,9 +181,7 @@ impl Ahead {
         let failure = FailureAhead { context_tokens, span, row, model: model.clone(), settings: digest, why: recorded };
         failing.last = Some(Failed { refused, settings, model });
         failing.why = Some(why.clone());
-        if !planted(Fault::AtStakeForgotten) {
-            steps.push(Step::Record(FailedAhead { tokens: 0, failure: Some(failure) }));
-        }
+        steps.push(Step::Record(FailedAhead { tokens: 0, failure: Some(failure) }));
         if row == TOLD_AFTER {
             let next = match self.used_up(facts) {
                 Some(said) => format!("The next one waits: {said}"),

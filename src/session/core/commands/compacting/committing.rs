@@ -63,7 +63,7 @@ impl Write for CompactionWrite {
 impl Core {
     /// Writes a draft, if the entries that it covers did not change.
     pub(in crate::session::core) fn commit(&mut self, operation: Operation, draft: Draft) {
-        if operation.stop.requested() && !planted(Fault::LateResult) {
+        if operation.is_stopped() {
             return self.finish(operation, End::Cancelled);
         }
         let path = self.state.path();
@@ -127,9 +127,7 @@ impl Core {
             self.announce(&entry, Some(operation.id.clone()));
         }
         self.sent_usage = self.state.usage();
-        if !planted(Fault::NoUsageBeforeEnd) {
-            operation.emit(Event::UsageUpdated { usage: self.sent_usage.clone() });
-        }
+        operation.emit(Event::UsageUpdated { usage: self.sent_usage.clone() });
         let end = match sent(entry, made, &draft.shortened) {
             Some(result) => End::Completed(Product::Compaction(result)),
             None => End::Failed(defect()),

@@ -17,7 +17,6 @@ use crate::{
     session::{
         core::{Core, work::Request, writing::Write},
         effects::{Answer, Effect, Effects, Ticket},
-        fault::{Fault, planted},
         jobs::defect,
         kind::OperationKind,
         log_work::Adds,
@@ -240,12 +239,6 @@ impl AfterTurn {
         {
             operations.push(begun.clone());
         }
-        if planted(Fault::InsideNotRecorded) {
-            operations.iter_mut().for_each(|operation| operation.inside.clear());
-        }
-        let skipped = if operations.is_empty() { Fault::RecordStays } else { Fault::StartNotRecorded };
-        if !planted(skipped) {
-            effects.push(Effect::Record(operations));
-        }
+        effects.push(Effect::Record(operations));
     }
 }
