@@ -240,7 +240,7 @@ impl Held {
         self.append_with(number, params);
         loop {
             let work = log_work(self.turn()).expect("work on the log");
-            let is_read = matches!(work, LogWork::Fetch(_));
+            let is_read = matches!(work, LogWork::Fetch(_) | LogWork::Wake(..));
             let effects = self.back(work);
             if !is_read {
                 return effects;
