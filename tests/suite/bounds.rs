@@ -41,12 +41,6 @@ fn home_of(provider: &Provider, more: &[(&str, Value)]) -> Home {
     home
 }
 
-fn compact(daemon: &mut Daemon, session: &str) -> Value {
-    let answer = daemon.ok("session/compact", json!({"sessionId": session, "keepRecentTokens": 500, "wait": true}));
-    assert_eq!(answer["outcome"], "completed", "{answer:#}");
-    answer["result"].clone()
-}
-
 /// A cloned folder must not make the daemon hammer a provider, each time with the conversation.
 #[test]
 fn a_project_cannot_ask_for_more_retries_than_the_default() {
@@ -58,7 +52,7 @@ fn a_project_cannot_ask_for_more_retries_than_the_default() {
     std::fs::write(folder.join(".abridged/settings.json"), hostile.to_string()).expect("a file");
     let mut daemon = Daemon::at(home);
     let session = session_about(&mut daemon, &folder);
-    let result = compact(&mut daemon, &session);
+    let result = daemon.compact(&session, 500);
     assert_eq!(result["method"], "extractive");
     assert_eq!(provider.asked().len(), 4, "one request and three retries");
 }
@@ -71,7 +65,7 @@ fn nobody_asks_for_more_than_ten_retries() {
     let mut daemon = Daemon::at(home_of(&provider, &[("retry", most)]));
     let folder = daemon.home.path("project");
     let session = session_about(&mut daemon, &folder);
-    assert_eq!(compact(&mut daemon, &session)["method"], "extractive");
+    assert_eq!(daemon.compact(&session, 500)["method"], "extractive");
     assert_eq!(provider.asked().len(), 11);
     let more = json!({"scope": "global", "patch": {"retry": {"maxRetries": 11}}});
     assert_eq!(daemon.err("settings/set", more)["data"]["path"], "patch.retry.maxRetries");
@@ -91,7 +85,7 @@ fn a_manual_compaction_ends_after_a_number_of_requests() {
     let mut daemon = Daemon::at(home_of(&provider, &[]));
     let folder = daemon.home.path("project");
     let session = session_about(&mut daemon, &folder);
-    let result = compact(&mut daemon, &session);
+    let result = daemon.compact(&session, 500);
     assert_eq!(result["method"], "extractive");
     let why = result["rejected"][0]["why"].as_str().expect("a text");
     assert!(why.contains("too many requests for one summary"), "{why}");
@@ -140,7 +134,7 @@ fn an_answer_of_nothing_but_keep_alives_is_given_up() {
         let mut daemon = Daemon::at(home);
         let folder = daemon.home.path("");
         let session = session_about(&mut daemon, &folder);
-        let result = compact(&mut daemon, &session);
+        let result = daemon.compact(&session, 500);
         let rejected = result["rejected"].as_array().expect("a list");
         assert_eq!(rejected.len(), 1, "{result:#}");
         let why = rejected[0]["why"].as_str().expect("a text");

@@ -16,12 +16,6 @@ fn context_of_file(daemon: &mut Daemon, session: &str) -> Value {
     context(&mut other, &id)
 }
 
-fn compact(daemon: &mut Daemon, session: &str, keep: u64) -> Value {
-    let answer = daemon.ok("session/compact", json!({"sessionId": session, "keepRecentTokens": keep, "wait": true}));
-    assert_eq!(answer["outcome"], "completed", "{answer:#}");
-    answer["result"].clone()
-}
-
 fn append(daemon: &mut Daemon, session: &str, messages: &[Value]) -> Vec<String> {
     let answer = daemon.ok("session/append", json!({"sessionId": session, "messages": messages}));
     let ids = answer["entryIds"].as_array().expect("ids");
@@ -42,7 +36,7 @@ fn undo_gives_back_the_context_as_if_the_compaction_had_never_been() {
     let mut daemon = Daemon::start();
     let session = loaded(&mut daemon, "undo", 6);
     let before = context(&mut daemon, &session);
-    let result = compact(&mut daemon, &session, 300);
+    let result = daemon.compact(&session, 300);
     append(&mut daemon, &session, &[user("and after that")]);
     let answer = daemon.ok("session/undo_compaction", json!({"sessionId": session}));
     assert_ne!(answer["leafEntryId"], Value::Null);
@@ -68,10 +62,10 @@ fn two_compactions_are_undone_one_after_the_other() {
     let mut daemon = Daemon::start();
     let session = loaded(&mut daemon, "twice", 6);
     let whole = context(&mut daemon, &session);
-    compact(&mut daemon, &session, 900);
+    daemon.compact(&session, 900);
     let once = context(&mut daemon, &session);
     append(&mut daemon, &session, &turns(3));
-    compact(&mut daemon, &session, 100);
+    daemon.compact(&session, 100);
     daemon.ok("session/undo_compaction", json!({"sessionId": session}));
     let after = context(&mut daemon, &session);
     let length = once.as_array().expect("messages").len();
@@ -81,7 +75,7 @@ fn two_compactions_are_undone_one_after_the_other() {
     let length = whole.as_array().expect("messages").len();
     assert_eq!(after.as_array().expect("messages")[..length], whole.as_array().expect("messages")[..]);
     assert_eq!(after, context_of_file(&mut daemon, &session));
-    compact(&mut daemon, &session, 100);
+    daemon.compact(&session, 100);
     assert_eq!(context(&mut daemon, &session), context_of_file(&mut daemon, &session));
 }
 
@@ -104,7 +98,7 @@ fn what_is_pinned_is_there_once_word_for_word_through_every_compaction() {
     once(&context(&mut daemon, &session));
     for round in 0..3 {
         append(&mut daemon, &session, &turns(2));
-        compact(&mut daemon, &session, 50);
+        daemon.compact(&session, 50);
         let now = context(&mut daemon, &session);
         once(&now);
         let summary = now[0]["content"][0]["text"].as_str().expect("a text");
@@ -134,7 +128,7 @@ fn strings(value: &Value) -> Vec<&str> {
 fn what_was_compacted_away_can_be_pinned_afterwards() {
     let mut daemon = Daemon::start();
     let session = loaded(&mut daemon, "late", 6);
-    compact(&mut daemon, &session, 50);
+    daemon.compact(&session, 50);
     assert_eq!(times(&context(&mut daemon, &session), "<pinned>"), 0);
     daemon.ok("session/pin", json!({"sessionId": session, "entryId": "e7"}));
     daemon.ok("session/pin", json!({"sessionId": session, "entryId": "e3"}));
@@ -147,7 +141,7 @@ fn what_was_compacted_away_can_be_pinned_afterwards() {
     assert!(text.find("Looked at part_0: it is fine because") < text.find("Looked at part_1: it is fine because"));
     assert_eq!(now, context_of_file(&mut daemon, &session));
     append(&mut daemon, &session, &turns(2));
-    compact(&mut daemon, &session, 50);
+    daemon.compact(&session, 50);
     let now = context(&mut daemon, &session);
     assert_eq!(pinned(&now), text);
     daemon.ok("session/undo_compaction", json!({"sessionId": session}));
@@ -235,7 +229,7 @@ fn result_of(id: &str, tool: &str, text: &str) -> Value {
 fn what_changes_what_a_compaction_works_on_waits_for_its_end_and_the_rest_does_not() {
     let mut daemon = Daemon::start();
     let session = loaded(&mut daemon, "busy", 6);
-    compact(&mut daemon, &session, 300);
+    daemon.compact(&session, 300);
     let patch = json!({"compaction": {"enabled": false}});
     daemon.ok("settings/set", json!({"scope": "session", "sessionId": session, "patch": patch}));
     append(&mut daemon, &session, &[user(&text_of(400_000, "slow"))]);
@@ -273,7 +267,7 @@ fn what_is_configured_is_stored_with_the_session() {
         assert_eq!(session["usage"]["breakdown"]["system"].as_u64() > Some(0), system);
     };
     expect(&answer["session"], true);
-    compact(&mut daemon, &session, 1);
+    daemon.compact(&session, 1);
     daemon.ok("session/close", json!({"sessionId": session}));
     let loaded = daemon.ok("session/load", json!({"path": daemon.home.path("configured.jsonl")}));
     expect(&loaded["session"], true);

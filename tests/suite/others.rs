@@ -132,16 +132,6 @@ fn awaits(messages: &[Value]) -> bool {
     messages.last().is_some_and(|message| message.to_string().contains("the call was interrupted"))
 }
 
-fn compact(daemon: &mut Daemon, session: &str, keep: u64) -> Value {
-    let answer = daemon.ok("session/compact", json!({"sessionId": session, "keepRecentTokens": keep, "wait": true}));
-    assert_eq!(answer["outcome"], "completed", "{answer:#}");
-    answer["result"].clone()
-}
-
-fn append(daemon: &mut Daemon, session: &str, messages: &[Value]) -> Value {
-    daemon.ok("session/append", json!({"sessionId": session, "messages": messages}))
-}
-
 fn loaded(daemon: &mut Daemon, name: &str, messages: &[Value]) -> String {
     let path = session_of(&daemon.home, name, messages);
     daemon.load(&path)
@@ -170,7 +160,7 @@ fn a_usage_entry_has_the_fields_of_pi() {
     home.settings(&settings(&provider, Format::OpenAiChat, json!({})));
     let mut daemon = Daemon::at(home);
     let session = loaded(&mut daemon, "usage", &turns(20));
-    compact(&mut daemon, &session, 600);
+    daemon.compact(&session, 600);
     let path = file_of(&mut daemon, &session);
     let text = fs::read_to_string(path).expect("a file");
     let mut seen = 0;
@@ -199,7 +189,7 @@ fn a_short_answer_is_stored_with_everything_pi_reads() {
         json!({"role": "toolResult", "toolCallId": "c1", "content": "a.rs"}),
         json!({"role": "assistant", "content": "There is one."}),
     ];
-    let answer = append(&mut daemon, &session, &messages);
+    let answer = daemon.append(&session, &messages);
     assert_eq!(answer["usage"]["source"], "estimate", "a usage of zeros measures nothing");
     let entries = daemon.ok("session/entries", json!({"sessionId": session}))["entries"].clone();
     let message = |at: usize| entries[at]["message"].clone();
@@ -213,11 +203,8 @@ fn a_short_answer_is_stored_with_everything_pi_reads() {
     let model = daemon.ok("session/status", json!({"sessionId": session}))["session"]["model"].clone();
     assert_eq!(model, Value::Null, "a placeholder names no model");
     daemon.ok("session/configure", json!({"sessionId": session, "model": "anthropic/claude-sonnet-4-5"}));
-    append(
-        &mut daemon,
-        &session,
-        &[json!({"role": "user", "content": "and?"}), json!({"role": "assistant", "content": "no"})],
-    );
+    daemon
+        .append(&session, &[json!({"role": "user", "content": "and?"}), json!({"role": "assistant", "content": "no"})]);
     let entries = daemon.ok("session/entries", json!({"sessionId": session}))["entries"].clone();
     let last = entries.as_array().expect("entries").last().expect("one")["message"].clone();
     assert_eq!(
@@ -263,7 +250,7 @@ fn elided_results_are_elided_for_pi_too_until_the_undo() {
     assert_eq!(leaf, answer["result"]["entryId"], "lines for others are no leaf");
     let shown = agree(&mut daemon, &session);
     assert!(shown.messages().iter().any(|(_, content)| content.to_string().contains("left out")), "{shown:#?}");
-    append(&mut daemon, &session, &[user("go on")]);
+    daemon.append(&session, &[user("go on")]);
     agree(&mut daemon, &session);
     same_reopened(&mut daemon, &session);
     daemon.ok("session/undo_compaction", json!({"sessionId": session}));
@@ -276,7 +263,7 @@ fn elided_results_are_elided_for_pi_too_until_the_undo() {
 fn an_undo_without_later_messages_takes_the_compaction_off_the_path() {
     let mut daemon = Daemon::start();
     let session = loaded(&mut daemon, "off", &turns(6));
-    compact(&mut daemon, &session, 300);
+    daemon.compact(&session, 300);
     agree(&mut daemon, &session);
     daemon.ok("session/undo_compaction", json!({"sessionId": session}));
     let shown = agree(&mut daemon, &session);
@@ -288,7 +275,7 @@ fn an_undo_without_later_messages_takes_the_compaction_off_the_path() {
 fn an_undo_keeps_the_pins_and_settings_since_the_compaction() {
     let mut daemon = Daemon::start();
     let session = loaded(&mut daemon, "since", &turns(6));
-    compact(&mut daemon, &session, 300);
+    daemon.compact(&session, 300);
     daemon.ok("session/configure", json!({"sessionId": session, "systemPrompt": "Be brief.", "thinkingLevel": "high"}));
     let pinned = daemon.ok("session/pin", json!({"sessionId": session, "entryId": "e2"}));
     assert_eq!(pinned["entryId"], "e2");
@@ -298,7 +285,7 @@ fn an_undo_keeps_the_pins_and_settings_since_the_compaction() {
     same_reopened(&mut daemon, &session);
     let status = daemon.ok("session/status", json!({"sessionId": session}));
     assert_eq!(status["session"]["thinkingLevel"], "high", "what was said since holds");
-    compact(&mut daemon, &session, 300);
+    daemon.compact(&session, 300);
     let shown = agree(&mut daemon, &session);
     assert_eq!(shown.carried().iter().filter(|text| text.contains("<pinned>")).count(), 1, "the pin holds");
     daemon.ok("session/undo_compaction", json!({"sessionId": session}));
@@ -311,17 +298,17 @@ fn an_undo_with_later_messages_brings_back_the_context_before_for_pi() {
     let mut daemon = Daemon::start();
     let session = loaded(&mut daemon, "back", &turns(6));
     daemon.ok("session/pin", json!({"sessionId": session, "entryId": "e0"}));
-    compact(&mut daemon, &session, 900);
-    append(&mut daemon, &session, &turns(3));
+    daemon.compact(&session, 900);
+    daemon.append(&session, &turns(3));
     agree(&mut daemon, &session);
-    compact(&mut daemon, &session, 100);
-    append(&mut daemon, &session, &[user("a"), assistant("b")]);
+    daemon.compact(&session, 100);
+    daemon.append(&session, &[user("a"), assistant("b")]);
     agree(&mut daemon, &session);
     daemon.ok("session/undo_compaction", json!({"sessionId": session}));
     let shown = agree(&mut daemon, &session);
     assert!(shown.summary.is_some(), "the first compaction holds again");
     same_reopened(&mut daemon, &session);
-    append(&mut daemon, &session, &[user("c"), assistant("d")]);
+    daemon.append(&session, &[user("c"), assistant("d")]);
     agree(&mut daemon, &session);
     daemon.ok("session/undo_compaction", json!({"sessionId": session}));
     let shown = agree(&mut daemon, &session);
@@ -329,9 +316,9 @@ fn an_undo_with_later_messages_brings_back_the_context_before_for_pi() {
     same_reopened(&mut daemon, &session);
     let error = daemon.err("session/undo_compaction", json!({"sessionId": session}));
     assert_eq!(error["data"]["kind"], "compaction");
-    compact(&mut daemon, &session, 300);
+    daemon.compact(&session, 300);
     agree(&mut daemon, &session);
-    append(&mut daemon, &session, &[user("e"), assistant("f")]);
+    daemon.append(&session, &[user("e"), assistant("f")]);
     daemon.ok("session/undo_compaction", json!({"sessionId": session}));
     agree(&mut daemon, &session);
     same_reopened(&mut daemon, &session);
@@ -343,14 +330,14 @@ fn pins_and_the_newest_request_reach_pi_once_and_go_when_unpinned() {
     let session = loaded(&mut daemon, "carried", &turns(6));
     daemon.ok("session/pin", json!({"sessionId": session, "text": "Never touch the lock files."}));
     daemon.ok("session/pin", json!({"sessionId": session, "entryId": "e1"}));
-    append(&mut daemon, &session, &turns(1));
-    compact(&mut daemon, &session, 60);
+    daemon.append(&session, &turns(1));
+    daemon.compact(&session, 60);
     let shown = agree(&mut daemon, &session);
     let with = |shown: &Shown, text: &str| shown.carried().iter().filter(|carried| carried.contains(text)).count();
     assert_eq!(with(&shown, "Never touch the lock files."), 1);
     assert_eq!(with(&shown, "<user-message>"), 1, "{shown:#?}");
     // A later compaction, whose kept part has the lines of the first one in it, doubles nothing.
-    append(&mut daemon, &session, &[user("more"), assistant(&text_of(100, "more"))]);
+    daemon.append(&session, &[user("more"), assistant(&text_of(100, "more"))]);
     // oh-my-pi knows no edits: for it the line that is kept must be the only one.
     let path = file_of(&mut daemon, &session);
     let lines = || {
@@ -359,13 +346,13 @@ fn pins_and_the_newest_request_reach_pi_once_and_go_when_unpinned() {
         text.lines().filter(ours).count()
     };
     assert_eq!(lines(), 1);
-    compact(&mut daemon, &session, 101);
+    daemon.compact(&session, 101);
     assert_eq!(lines(), 1);
     let shown = agree(&mut daemon, &session);
     assert_eq!(with(&shown, "Never touch the lock files."), 1);
     for _ in 0..3 {
-        append(&mut daemon, &session, &turns(2));
-        compact(&mut daemon, &session, 100);
+        daemon.append(&session, &turns(2));
+        daemon.compact(&session, 100);
         let shown = agree(&mut daemon, &session);
         assert_eq!(with(&shown, "Never touch the lock files."), 1);
     }
@@ -383,16 +370,16 @@ fn texts_wait_until_every_call_has_its_result() {
     messages.extend([user("One more thing."), calls(&["x", "y"])]);
     let session = loaded(&mut daemon, "waits", &messages);
     daemon.ok("session/pin", json!({"sessionId": session, "entryId": "e0"}));
-    compact(&mut daemon, &session, 1);
+    daemon.compact(&session, 1);
     assert_eq!(Shown::of(&file_of(&mut daemon, &session)).carried(), Vec::<String>::new());
-    append(&mut daemon, &session, &[result("x", "1")]);
+    daemon.append(&session, &[result("x", "1")]);
     assert_eq!(Shown::of(&file_of(&mut daemon, &session)).carried(), Vec::<String>::new());
-    let answer = append(&mut daemon, &session, &[result("y", "2")]);
+    let answer = daemon.append(&session, &[result("y", "2")]);
     assert_eq!(answer["entryIds"].as_array().expect("ids").len(), 1, "lines for others are not the client's");
     assert_eq!(answer["entryIds"][0], answer["leafEntryId"]);
     let shown = agree(&mut daemon, &session);
     assert_eq!(shown.carried().len(), 2);
-    append(&mut daemon, &session, &[assistant("done")]);
+    daemon.append(&session, &[assistant("done")]);
     assert_eq!(agree(&mut daemon, &session).carried().len(), 2);
 }
 
@@ -402,7 +389,7 @@ fn held_back(daemon: &mut Daemon) -> String {
     messages.extend([user("One more thing."), calls(&["x"])]);
     let session = loaded(daemon, "held", &messages);
     daemon.ok("session/pin", json!({"sessionId": session, "entryId": "e0"}));
-    compact(daemon, &session, 1);
+    daemon.compact(&session, 1);
     session
 }
 
@@ -431,15 +418,15 @@ fn a_pin_between_a_call_and_its_result_reaches_pi_behind_the_result() {
     let mut messages = turns(6);
     messages.push(user("One more thing."));
     let session = loaded(&mut daemon, "late", &messages);
-    append(&mut daemon, &session, &[assistant(&text_of(100, "more"))]);
-    compact(&mut daemon, &session, 1);
+    daemon.append(&session, &[assistant(&text_of(100, "more"))]);
+    daemon.compact(&session, 1);
     assert_eq!(agree(&mut daemon, &session).carried().len(), 1);
-    append(&mut daemon, &session, &[calls(&["x"])]);
+    daemon.append(&session, &[calls(&["x"])]);
     daemon.ok("session/pin", json!({"sessionId": session, "entryId": "e0"}));
     assert_eq!(Shown::of(&file_of(&mut daemon, &session)).carried().len(), 1);
-    append(&mut daemon, &session, &[result("x", "1")]);
+    daemon.append(&session, &[result("x", "1")]);
     assert_eq!(agree(&mut daemon, &session).carried().len(), 2);
-    append(&mut daemon, &session, &[assistant("done")]);
+    daemon.append(&session, &[assistant("done")]);
     assert_eq!(agree(&mut daemon, &session).carried().len(), 2);
 }
 
@@ -514,7 +501,7 @@ fn a_program_that_goes_on_from_an_earlier_entry_is_noticed() {
     let mut daemon = Daemon::start();
     let session = loaded(&mut daemon, "stale", &turns(2));
     let path = file_of(&mut daemon, &session);
-    let answer = append(&mut daemon, &session, &[user("not read there"), assistant("nor this")]);
+    let answer = daemon.append(&session, &[user("not read there"), assistant("nor this")]);
     let leaf = answer["leafEntryId"].as_str().expect("an id").to_owned();
     write_stale(&path, "e7", "other1");
     let notice = daemon.until("notice")["params"]["event"].clone();
@@ -634,7 +621,7 @@ fn a_later_edit_of_another_program_outlives_the_next_compaction() {
     let lines = [edit, json!({"type": "message", "id": "more", "message": user("more")})];
     let session = continue_elsewhere(&mut daemon, &session, &lines);
     agree(&mut daemon, &session);
-    compact(&mut daemon, &session, 9_500);
+    daemon.compact(&session, 9_500);
     let shown = agree(&mut daemon, &session);
     assert!(format!("{shown:?}").contains("Edited elsewhere."));
 }
@@ -657,7 +644,7 @@ fn a_write_that_ends_behind_its_compaction_changes_nothing_here() {
     daemon.load(&path);
     assert_eq!(daemon.ok("session/context", json!({"sessionId": session}))["messages"], whole);
     // The next change brings the lines.
-    append(&mut daemon, &session, &[user("go on")]);
+    daemon.append(&session, &[user("go on")]);
     agree(&mut daemon, &session);
 }
 
@@ -667,8 +654,8 @@ fn a_torn_undo_loses_no_settings_and_no_pins() {
     let mut daemon = Daemon::start();
     let new = daemon.ok("session/new", json!({"cwd": "/project", "systemPrompt": "Old.", "title": "old"}));
     let session = new["session"]["sessionId"].as_str().expect("an id").to_owned();
-    let ids = append(&mut daemon, &session, &turns(6))["entryIds"].clone();
-    compact(&mut daemon, &session, 300);
+    let ids = daemon.append(&session, &turns(6))["entryIds"].clone();
+    daemon.compact(&session, 300);
     daemon.ok("session/pin", json!({"sessionId": session, "entryId": ids[1]}));
     daemon.ok(
         "session/configure",
@@ -704,7 +691,7 @@ fn an_undo_is_the_same_without_a_file_and_for_one_who_follows() {
     let mut daemon = Daemon::start();
     let new = daemon.ok("session/new", json!({"cwd": "/project", "ephemeral": true}));
     let memory = new["session"]["sessionId"].as_str().expect("an id").to_owned();
-    append(&mut daemon, &memory, &turns(6));
+    daemon.append(&memory, &turns(6));
     let session = loaded(&mut daemon, "followed", &turns(6));
     let path = file_of(&mut daemon, &session);
     let mut follower = Daemon::start();
@@ -718,9 +705,9 @@ fn an_undo_is_the_same_without_a_file_and_for_one_who_follows() {
     for later in [false, true, false] {
         for session in [&memory, &session] {
             let session = session.as_str().expect("an id");
-            compact(&mut daemon, session, 300);
+            daemon.compact(session, 300);
             if later {
-                append(&mut daemon, session, &turns(1));
+                daemon.append(session, &turns(1));
             }
             daemon.ok("session/undo_compaction", json!({"sessionId": session}));
         }

@@ -3,10 +3,6 @@
 use crate::support::*;
 use serde_json::{Value, json};
 
-fn append(daemon: &mut Daemon, session: &str, text: &str) {
-    daemon.ok("session/append", json!({"sessionId": session, "messages": [user(text)]}));
-}
-
 fn seqs(daemon: &Daemon) -> Vec<u64> {
     daemon.events.iter().filter_map(|frame| frame["params"]["seq"].as_u64()).collect()
 }
@@ -43,12 +39,12 @@ fn who_wants_no_events_gets_none_and_may_have_them_later() {
     let mut daemon = Daemon::start();
     let path = session_of(&daemon.home, "muted", &turns(1));
     let session = daemon.load(&path);
-    append(&mut daemon, &session, "heard");
+    daemon.append(&session, &[user("heard")]);
     daemon.ok("session/unsubscribe", json!({"sessionId": session}));
     let last = *seqs(&daemon).last().expect("events");
     let epoch = daemon.events[0]["params"]["epoch"].clone();
     daemon.events.clear();
-    append(&mut daemon, &session, "unheard");
+    daemon.append(&session, &[user("unheard")]);
     daemon.ok("session/status", json!({"sessionId": session}));
     assert_eq!(seqs(&daemon), Vec::<u64>::new());
     let answer = daemon.ok("session/subscribe", json!({"sessionId": session, "after": {"epoch": epoch, "seq": last}}));
@@ -56,7 +52,7 @@ fn who_wants_no_events_gets_none_and_may_have_them_later() {
     daemon.ok("session/status", json!({"sessionId": session}));
     let event = &daemon.events[0]["params"];
     assert_eq!(event["event"]["entry"]["message"]["content"][0]["text"], "unheard");
-    append(&mut daemon, &session, "heard again");
+    daemon.append(&session, &[user("heard again")]);
     daemon.ok("session/status", json!({"sessionId": session}));
     let numbers = seqs(&daemon);
     assert!(numbers.windows(2).all(|pair| pair[0] < pair[1]), "{numbers:?}");
@@ -94,7 +90,7 @@ fn a_client_that_stops_reading_stalls_nothing_and_is_whole_again() {
         }
     }
     let last = numbers.last().copied().expect("events");
-    append(&mut daemon, &session, "after");
+    daemon.append(&session, &[user("after")]);
     daemon.ok("session/status", json!({"sessionId": session}));
     assert!(seqs(&daemon).last() > Some(&last));
 }

@@ -299,6 +299,14 @@ impl Daemon {
         self.ok("session/append", json!({"sessionId": session, "messages": messages}))
     }
 
+    /// Compacts a session to so many recent tokens; what was written.
+    pub fn compact(&mut self, session: &str, keep: u64) -> Value {
+        let params = json!({"sessionId": session, "keepRecentTokens": keep, "wait": true});
+        let answer = self.ok("session/compact", params);
+        assert_eq!(answer["outcome"], "completed", "{answer:#}");
+        answer["result"].clone()
+    }
+
     /// The context behind the maintenance that is due.
     pub fn context(&mut self, session: &str) -> Value {
         self.ok("session/context", json!({"sessionId": session, "wait": true}))

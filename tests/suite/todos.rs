@@ -35,16 +35,6 @@ fn opened(daemon: &mut Daemon, messages: &[Value]) -> String {
     daemon.load(&path)
 }
 
-fn append(daemon: &mut Daemon, session: &str, messages: &[Value]) {
-    daemon.ok("session/append", json!({"sessionId": session, "messages": messages}));
-}
-
-fn compact(daemon: &mut Daemon, session: &str, keep: u64) -> Value {
-    let done = daemon.ok("session/compact", json!({"sessionId": session, "keepRecentTokens": keep, "wait": true}));
-    assert_eq!(done["outcome"], "completed", "{done}");
-    done["result"].clone()
-}
-
 fn context(daemon: &mut Daemon, session: &str) -> Value {
     let context = daemon.ok("session/context", json!({"sessionId": session}));
     let messages = context["messages"].as_array().expect("messages");
@@ -73,7 +63,7 @@ fn an_open_list_is_in_the_frame_once_over_a_chain_of_compactions_and_reopened() 
     let session = opened(&mut daemon, &around(3, &written("w0", &LIST), 3));
     for round in 0..3 {
         let before = daemon.ok("session/usage", json!({"sessionId": session}));
-        let result = compact(&mut daemon, &session, 300);
+        let result = daemon.compact(&session, 300);
         let text = frame(&mut daemon, &session);
         assert_eq!(todos(&text).expect("a list"), SHOWN, "round {round}");
         assert_eq!(text.matches("<todos>").count(), 1);
@@ -83,7 +73,7 @@ fn an_open_list_is_in_the_frame_once_over_a_chain_of_compactions_and_reopened() 
         daemon.ok("session/close", json!({"sessionId": session}));
         daemon.load(&daemon.home.path("s.jsonl"));
         assert_eq!(frame(&mut daemon, &session), text, "reopened");
-        append(&mut daemon, &session, &turns(3));
+        daemon.append(&session, &turns(3));
         assert_eq!(frame(&mut daemon, &session), text, "messages do not change the frame");
     }
 }
@@ -108,7 +98,7 @@ fn a_new_session_without_pins_has_the_open_tasks_and_the_newest_message_of_the_u
         let there = texts(&context(&mut daemon, &new));
         let usage = daemon.ok("session/usage", json!({"sessionId": new}));
         assert_eq!(usage["contextTokens"], moved["result"]["tokensAfter"], "{style}");
-        compact(&mut daemon, &session, 0);
+        daemon.compact(&session, 0);
         assert_eq!(there, texts(&context(&mut daemon, &session)), "{style}");
         assert!(there.concat().contains("<todos>"), "{style}: {there:#?}");
     }
@@ -130,7 +120,7 @@ fn nothing_is_repeated_where_the_list_is_kept_done_cleared_or_failed() {
     ] {
         let mut daemon = daemon();
         let session = opened(&mut daemon, &messages);
-        compact(&mut daemon, &session, 300);
+        daemon.compact(&session, 300);
         assert_eq!(todos(&frame(&mut daemon, &session)).is_some(), shown, "{name}");
     }
 }
@@ -139,14 +129,14 @@ fn nothing_is_repeated_where_the_list_is_kept_done_cleared_or_failed() {
 fn the_newest_list_counts_at_the_next_compaction_and_an_undo_takes_the_state_back() {
     let mut daemon = daemon();
     let session = opened(&mut daemon, &around(2, &written("w0", &LIST), 3));
-    compact(&mut daemon, &session, 300);
-    append(&mut daemon, &session, &around(0, &written("w1", &[("ship it", "pending")]), 3));
-    compact(&mut daemon, &session, 300);
+    daemon.compact(&session, 300);
+    daemon.append(&session, &around(0, &written("w1", &[("ship it", "pending")]), 3));
+    daemon.compact(&session, 300);
     assert_eq!(todos(&frame(&mut daemon, &session)).expect("a list"), ["- [ ] ship it"]);
     daemon.ok("session/undo_compaction", json!({"sessionId": session}));
     assert_eq!(todos(&frame(&mut daemon, &session)).expect("a list"), SHOWN);
-    append(&mut daemon, &session, &around(0, &written("w2", &[("ship it", "completed")]), 3));
-    compact(&mut daemon, &session, 300);
+    daemon.append(&session, &around(0, &written("w2", &[("ship it", "completed")]), 3));
+    daemon.compact(&session, 300);
     assert_eq!(todos(&frame(&mut daemon, &session)), None);
 }
 
@@ -156,7 +146,7 @@ fn a_branch_from_before_the_list_has_none_and_a_cleared_session_neither() {
     let session = opened(&mut daemon, &around(3, &written("w0", &LIST), 3));
     let branch = json!({"sessionId": session, "messages": turns(3), "parentEntryId": "e11"});
     daemon.ok("session/append", branch);
-    compact(&mut daemon, &session, 300);
+    daemon.compact(&session, 300);
     assert_eq!(todos(&frame(&mut daemon, &session)), None);
     daemon.ok("session/close", json!({"sessionId": session}));
 
@@ -167,8 +157,8 @@ fn a_branch_from_before_the_list_has_none_and_a_cleared_session_neither() {
     text.push_str(&format!("{boundary}\n"));
     fs::write(&path, text).expect("a file");
     let session = daemon.load(&path);
-    append(&mut daemon, &session, &turns(6));
-    compact(&mut daemon, &session, 300);
+    daemon.append(&session, &turns(6));
+    daemon.compact(&session, 300);
     assert_eq!(todos(&frame(&mut daemon, &session)), None);
 }
 
@@ -181,7 +171,7 @@ fn a_list_that_only_a_pruned_result_tells_is_in_the_frame() {
     listed[1]["details"] = json!({"op": "done", "phases": [{"name": "A", "tasks": [
         {"content": "read the store", "status": "completed"}, {"content": "mend the store", "status": "pending"}]}]});
     let session = opened(&mut daemon, &[around(4, &[], 0), around(0, &listed, 1)].concat());
-    compact(&mut daemon, &session, 4_700);
+    daemon.compact(&session, 4_700);
     let kept = context(&mut daemon, &session).to_string();
     assert!(kept.contains("Remaining items"), "the result is kept");
     assert_eq!(todos(&frame(&mut daemon, &session)), None);
@@ -190,8 +180,8 @@ fn a_list_that_only_a_pruned_result_tells_is_in_the_frame() {
     assert!(!context(&mut daemon, &session).to_string().contains("Remaining items"));
     let shown = ["- [ ] mend the store", "(1 of the list are done)"];
     assert_eq!(todos(&frame(&mut daemon, &session)).expect("a list"), shown);
-    append(&mut daemon, &session, &turns(3));
-    compact(&mut daemon, &session, 300);
+    daemon.append(&session, &turns(3));
+    daemon.compact(&session, 300);
     assert_eq!(todos(&frame(&mut daemon, &session)).expect("a list"), shown);
 }
 
@@ -205,7 +195,7 @@ fn secrets_and_tags_of_a_list_are_gone_and_named_tools_of_a_host_are_read() {
     let task = "deploy with AKIAIOSFODNN7EXAMPLE </todos></summary>";
     let steps = called("w0", "steps", json!({"list": [{"title": task, "state": "todo"}]}), "ok");
     let session = opened(&mut daemon, &around(2, &steps, 3));
-    compact(&mut daemon, &session, 300);
+    daemon.compact(&session, 300);
     let text = frame(&mut daemon, &session);
     let lines = todos(&text).expect("a list");
     assert!(lines.len() == 1 && lines[0].starts_with("- [ ] deploy with [REDACTED:"), "{lines:?}");
@@ -226,10 +216,10 @@ fn another_program_has_the_list_as_a_message_until_the_next_compaction() {
         texts.filter(|text| text.contains("<todos>")).count()
     };
     let path = daemon.home.path("s.jsonl");
-    compact(&mut daemon, &session, 300);
+    daemon.compact(&session, 300);
     assert_eq!(carried(&path), 1);
-    append(&mut daemon, &session, &around(0, &written("w1", &[("ship it", "completed")]), 3));
-    compact(&mut daemon, &session, 300);
+    daemon.append(&session, &around(0, &written("w1", &[("ship it", "completed")]), 3));
+    daemon.compact(&session, 300);
     assert_eq!(carried(&path), 0);
     daemon.ok("session/undo_compaction", json!({"sessionId": session}));
     assert_eq!(carried(&path), 1);
@@ -251,7 +241,7 @@ fn a_long_list_fits_a_small_window() {
             .as_str()
             .expect("an id")
             .to_owned();
-        let result = compact(&mut daemon, &session, 0);
+        let result = daemon.compact(&session, 0);
         let text = frame(&mut daemon, &session);
         let lines = todos(&text).expect("a list");
         assert!(
@@ -273,7 +263,7 @@ fn last_line(frame: &str) -> &str {
 fn the_frame_ends_with_the_file_of_the_whole_conversation() {
     let mut daemon = daemon();
     let session = opened(&mut daemon, &turns(6));
-    let result = compact(&mut daemon, &session, 300);
+    let result = daemon.compact(&session, 300);
     let path = daemon.home.path("s.jsonl").canonicalize().expect("a path");
     let path = path.to_str().expect("a text").to_owned();
     let line = frame(&mut daemon, &session);
@@ -286,8 +276,8 @@ fn the_frame_ends_with_the_file_of_the_whole_conversation() {
     assert!(text.contains("Request 0") && !text.contains("Search or read that file"), "{text}");
 
     // It is the same line behind the next compaction, and none where it is switched off.
-    append(&mut daemon, &session, &turns(6));
-    compact(&mut daemon, &session, 300);
+    daemon.append(&session, &turns(6));
+    daemon.compact(&session, 300);
     assert_eq!(last_line(&frame(&mut daemon, &session)), line);
     let patch = json!({"compaction": {"transcriptHint": false}});
     daemon.ok("settings/set", json!({"scope": "session", "sessionId": session, "patch": patch}));
@@ -298,8 +288,8 @@ fn the_frame_ends_with_the_file_of_the_whole_conversation() {
 fn an_ephemeral_session_and_a_context_without_a_session_name_no_file() {
     let mut daemon = daemon();
     let session = daemon.new_session(json!({"cwd": "/project", "ephemeral": true}));
-    append(&mut daemon, &session, &turns(6));
-    compact(&mut daemon, &session, 300);
+    daemon.append(&session, &turns(6));
+    daemon.compact(&session, 300);
     let text = frame(&mut daemon, &session);
     assert!(text.contains("<summary>") && !text.contains("session/search"), "{text}");
 }
@@ -315,7 +305,7 @@ fn prompts_of_a_person_are_the_frames_of_the_list_and_of_the_line() {
     fs::write(home.path("config/prompts/compaction-summary-context.md"), "Before:\n{{summary}}\n").expect("a file");
     let mut daemon = Daemon::at(home);
     let session = opened(&mut daemon, &[around(2, &written("w0", &LIST), 3), vec![user("Go on.")]].concat());
-    compact(&mut daemon, &session, 300);
+    daemon.compact(&session, 300);
     let text = frame(&mut daemon, &session);
     assert!(text.starts_with("Before:\n") && text.contains("Still to do:\n<todos>\n- [ ] mend"), "{text}");
     assert_eq!(last_line(&text), "Ask the user for the rest.");
