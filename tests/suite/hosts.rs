@@ -33,6 +33,11 @@ fn all(runs: impl IntoIterator<Item = Run>) -> Vec<(Run, Told)> {
     told
 }
 
+/// The turns of a host: these, or three fifths of them in a run that is not whole.
+fn turns(all: u32) -> usize {
+    cases("ABRIDGED_TURNS", all * 3 / 5, all) as usize
+}
+
 /// Whether each turn ended with an answer.
 fn each_is_answered(told: &[(Run, Told)]) {
     for (run, facts) in told {
@@ -43,23 +48,23 @@ fn each_is_answered(told: &[(Run, Told)]) {
 
 #[test]
 fn a_host_that_states_the_window_of_its_provider_is_answered() {
-    let told = all(Format::ALL.map(|format| Run { turns: 80, ..Run::of(format, 1) }));
+    let told = all(Format::ALL.map(|format| Run { turns: turns(80), ..Run::of(format, 1) }));
     each_is_answered(&told);
     for (run, facts) in &told {
-        assert!(facts.compactions >= 4 && facts.recoveries == 0, "{run:#?}\n{facts:#?}");
+        assert!(facts.compactions >= run.turns / 20 && facts.recoveries == 0, "{run:#?}\n{facts:#?}");
     }
 }
 
 #[test]
 fn a_provider_that_counts_more_than_the_estimate_is_not_overfilled() {
-    let told = all(Format::ALL.map(|format| Run { turns: 60, chars_per_token: 3.2, ..Run::of(format, 2) }));
+    let told = all(Format::ALL.map(|format| Run { turns: turns(60), chars_per_token: 3.2, ..Run::of(format, 2) }));
     each_is_answered(&told);
 }
 
 #[test]
 fn the_model_of_the_host_writes_the_summaries() {
     let runs = Format::ALL.map(|format| Run {
-        turns: 60,
+        turns: turns(60),
         summarizer: true,
         window: 32_000,
         largest_result: 6_000,
@@ -71,7 +76,7 @@ fn the_model_of_the_host_writes_the_summaries() {
 #[test]
 fn an_overflow_with_numbers_teaches_the_window() {
     let runs = Format::ALL.into_iter().flat_map(|format| {
-        [Stated::Larger(150), Stated::No].map(|stated| Run { turns: 50, stated, ..Run::of(format, 5) })
+        [Stated::Larger(150), Stated::No].map(|stated| Run { turns: turns(50), stated, ..Run::of(format, 5) })
     });
     each_is_answered(&all(runs));
 }
@@ -79,7 +84,7 @@ fn an_overflow_with_numbers_teaches_the_window() {
 #[test]
 fn an_overflow_without_numbers_bounds_a_window_that_nobody_stated() {
     let runs = Format::ALL.map(|format| Run {
-        turns: 60,
+        turns: turns(60),
         stated: Stated::No,
         refusal: Refusal::Words,
         chars_per_token: 3.2,
@@ -92,7 +97,7 @@ fn an_overflow_without_numbers_bounds_a_window_that_nobody_stated() {
 
 #[test]
 fn an_overflow_that_states_another_window_is_recovered_from() {
-    let run = |format| Run { turns: 60, window: 28_000, stated: Stated::No, ..Run::of(format, 7) };
+    let run = |format| Run { turns: turns(60), window: 28_000, stated: Stated::No, ..Run::of(format, 7) };
     let told = all(Format::ALL.map(|format| Run { refusal: Refusal::States(34_000), ..run(format) }));
     each_is_answered(&told);
     assert!(told.iter().all(|(_, facts)| facts.recoveries > 0), "{told:#?}");
@@ -101,7 +106,7 @@ fn an_overflow_that_states_another_window_is_recovered_from() {
 #[test]
 fn an_answer_that_is_cut_off_is_asked_for_again() {
     let faults = vec![Fault::LengthText(3), Fault::LengthCall(5), Fault::LengthNothing(5)];
-    let told = all(Format::ALL.map(|format| Run { turns: 60, faults: faults.clone(), ..Run::of(format, 8) }));
+    let told = all(Format::ALL.map(|format| Run { turns: turns(60), faults: faults.clone(), ..Run::of(format, 8) }));
     for (run, facts) in &told {
         let ended: usize = [TurnEnd::Answered, TurnEnd::Cut].iter().filter_map(|end| facts.ends.get(end)).sum();
         assert!(ended == run.turns && facts.recoveries > 0, "{run:#?}\n{facts:#?}");
@@ -111,7 +116,7 @@ fn an_answer_that_is_cut_off_is_asked_for_again() {
 /// The provider serves less in the second third of the turns, which nobody tells the host.
 #[test]
 fn hundreds_of_turns_with_all_faults_end_inside_the_window() {
-    let turns = cases("ABRIDGED_TURNS", 150, 300) as usize;
+    let turns = turns(300);
     let faults = vec![
         Fault::TokensPerMinute(2),
         Fault::Broken(2),
@@ -139,7 +144,7 @@ fn hundreds_of_turns_with_all_faults_end_inside_the_window() {
 #[test]
 fn a_fault_that_needs_no_recovery_changes_nothing() {
     let faults = vec![Fault::TokensPerMinute(5), Fault::Broken(5), Fault::LengthText(3)];
-    let told = all(Format::ALL.map(|format| Run { turns: 60, faults: faults.clone(), ..Run::of(format, 4) }));
+    let told = all(Format::ALL.map(|format| Run { turns: turns(60), faults: faults.clone(), ..Run::of(format, 4) }));
     for (run, facts) in &told {
         assert!(facts.recoveries == 0 && facts.refused.is_empty(), "{run:#?}\n{facts:#?}");
     }

@@ -4,7 +4,7 @@
 mod cost;
 mod shapes;
 
-use crate::support::*;
+use crate::{support::*, wire::cases};
 use cost::{Cost, Meter, Runs};
 use serde_json::{Value, json};
 use std::{
@@ -14,15 +14,15 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// The larger size in MB, where the environment names no other. The other one is half of it.
-const SIZE: usize = 2;
+/// The larger size in MB of a whole run, where the environment names no other. The other one is half of it.
+const SIZE: u32 = 2;
 
 /// The environment variable with another larger size, in MB.
 const SIZE_VARIABLE: &str = "ABRIDGED_LINEAR_MB";
 
 /// The larger size, in bytes.
 fn size() -> usize {
-    std::env::var(SIZE_VARIABLE).ok().and_then(|size| size.parse().ok()).unwrap_or(SIZE) << 20
+    (cases(SIZE_VARIABLE, SIZE / 2, SIZE) as usize) << 20
 }
 
 /// Whether the environment names the size.
