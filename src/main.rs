@@ -9,6 +9,7 @@ use abridged::{
 use clap::{
     Args, CommandFactory, Parser, Subcommand, ValueEnum,
     builder::{PossibleValuesParser, TypedValueParser},
+    error::ContextValue,
 };
 use std::{
     io::{IsTerminal, Write},
@@ -248,10 +249,13 @@ fn told(refused: &clap::Error) -> ExitCode {
         let _ = refused.print();
         return ExitCode::SUCCESS;
     }
-    // Without the ends of lines that names may have, the error is the same.
-    let arguments = std::env::args_os().map(|argument| cli::print::plain(&argument.to_string_lossy()));
-    let shown = Arguments::try_parse_from(arguments).err();
-    cli::print::refused(&shown.as_ref().unwrap_or(refused).to_string());
+    let named = refused.context().filter_map(|(_, value)| match value {
+        ContextValue::String(argument) => Some(argument),
+        _ => None,
+    });
+    // A name may have ends of lines, which are no others in the error.
+    let text = named.fold(refused.to_string(), |text, argument| text.replace(argument, &cli::print::plain(argument)));
+    cli::print::refused(&text);
     ExitCode::from(2)
 }
 

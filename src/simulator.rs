@@ -28,9 +28,3 @@ pub mod world;
 mod faults;
 #[cfg(test)]
 mod tests;
-
-/// Whether long properties run with all of their cases, as in `.ci/run`. A plain `cargo test` runs a part of them.
-#[cfg(test)]
-fn is_whole() -> bool {
-    std::env::var_os("ABRIDGED_WHOLE").is_some()
-}

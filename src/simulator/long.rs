@@ -294,7 +294,7 @@ impl Host<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simulator::is_whole;
+    use crate::simulator::tests::is_whole;
     use std::env;
 
     /// The session of a usual run.

@@ -40,8 +40,9 @@ mod tests {
         },
         simulator::{
             action::{Action, Compacting, Request, Said, Setup},
-            client, is_whole,
+            client,
             script::Script,
+            tests::is_whole,
         },
     };
     use std::{collections::BTreeSet, env, fs, path::Path, thread};

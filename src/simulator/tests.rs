@@ -43,6 +43,11 @@ use std::{
     time::Duration,
 };
 
+/// Whether long properties run with all of their cases, as in `.ci/run`. A plain `cargo test` runs a part of them.
+pub fn is_whole() -> bool {
+    std::env::var_os("ABRIDGED_WHOLE").is_some()
+}
+
 const DEADLINE: Duration = Duration::from_secs(300);
 
 /// The model of most tests.
