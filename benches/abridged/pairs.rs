@@ -24,7 +24,7 @@ const ROWS: &[(&str, &str, Measure)] = &[
     ("memory", "2,000 appends in memory behind 1M tokens", appends_in_memory),
     ("compaction", "load, context and compaction of 1,000 messages", compaction),
     ("folders", "session/new in 200 folders", new_in_folders),
-    ("open", "1 GB: load and first context, 5 times", open_large),
+    ("open", "1 GB: load and first context, the shortest of 5", open_large),
     ("index", "1 GB: index", index_large),
     ("sessions", "300 sessions of 100 kB, loaded", many_sessions),
 ];
@@ -178,8 +178,10 @@ fn new_in_folders(binary: &Path, _: &Sessions) -> Duration {
     })
 }
 
+/// The index is built beside it and takes the disk and a processor at any time, so the shortest one counts.
 fn open_large(binary: &Path, files: &Sessions) -> Duration {
-    (0..5).map(|_| sessions::open_with(Daemon::of(binary), &files.large()).context).sum()
+    let times = (0..5).map(|_| sessions::open_with(Daemon::of(binary), &files.large()).context);
+    times.min().unwrap_or_default()
 }
 
 fn index_large(binary: &Path, files: &Sessions) -> Duration {

@@ -148,7 +148,11 @@ impl Core {
         }
         let in_batch = appends.last().is_some_and(|append| append.ticket.in_batch());
         let asked = || if in_batch { Asked::Unasked } else { Asked::Introduced };
-        self.upkeep.after_turn.message_came();
+        // A late result may stand on another branch, whose turn is none of this one.
+        let leaf = self.state.path().visible_leaf();
+        if appends.iter().flat_map(|append| &append.staged.entries).any(|entry| Some(&entry.id) == leaf) {
+            self.upkeep.after_turn.message_came();
+        }
         if let Some(due) = self.due_after_answer(appends, asked()) {
             return Some(due);
         }

@@ -1,6 +1,6 @@
 //! Moves to another path while a compaction waits for the end of the turn: by navigation, append or undo.
 
-use super::{ask, assistant, finish_all, id_of, session, waiting};
+use super::{ask, assistant, done, finish_all, id_of, session, started, waiting};
 use crate::{
     protocol::{SessionNavigate, SessionUndoCompaction, types::Outcome},
     session::{
@@ -51,6 +51,23 @@ fn a_move_says_in_its_own_write_that_a_compaction_waits_no_more_where_the_new_pa
     let held = dies_after(held, "abridged.leaf");
     assert_eq!(held.core.state().path().visible_leaf(), Some(&"result".into()));
     assert_eq!(waiting(&held), [""; 0]);
+}
+
+#[test]
+fn a_late_result_on_the_branch_that_was_left_ends_no_turn_here() {
+    let mut lines = messages();
+    lines.push(line("done", Some("e39"), "message", json!({ "message": done() })));
+    lines.push(message("asked", Some("done")));
+    let call = json!([{"type": "toolCall", "id": "c", "name": "bash", "arguments": {}}]);
+    lines.push(line("call", Some("asked"), "message", json!({"message": assistant(call, "toolUse")})));
+    let mut held = Held::of(&lines, u64::MAX);
+    let id = id_of(&ask(&mut held, 1, json!({})), 1);
+    navigate(&mut held, 2, "done");
+    assert_eq!(started(&finish_all(&mut held)), 0);
+    let result = json!({"role": "toolResult", "toolCallId": "c", "toolName": "bash", "content": "x", "timestamp": 1});
+    held.append_with(3, json!({ "messages": [result] }));
+    assert_eq!(started(&finish_all(&mut held)), 0);
+    assert_eq!((waiting(&held), held.core.state().path().visible_leaf()), (vec![id], Some(&"done".into())));
 }
 
 #[test]
