@@ -122,9 +122,14 @@ impl ContextMessage {
     fn made(entry: Option<EntryId>, part: Part, value: &Value) -> Option<Self> {
         let json = value.to_string();
         let message = Message::parse(&json).ok()?;
+        Some(Self::of_message(entry, part, json, message))
+    }
+
+    /// A message whose JSON this is.
+    fn of_message(entry: Option<EntryId>, part: Part, json: String, message: Message) -> Self {
         let outline = Outline::of(&message);
         let size = Size::of_chars(outline.chars);
-        Some(Self { entry, part, source: Source::Made(Arc::new(Made { json, message, outline, size })) })
+        Self { entry, part, source: Source::Made(Arc::new(Made { json, message, outline, size })) }
     }
 
     fn user_text(entry: &Entry, part: Part, text: &str) -> Option<Self> {

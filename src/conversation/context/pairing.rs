@@ -4,7 +4,10 @@
 use super::{ContextMessage, Part};
 use crate::conversation::{
     calls::{INTERRUPTED, Waiting},
-    message::outline::{Call, Role},
+    message::{
+        Block, Message, ToolResult,
+        outline::{Call, Role},
+    },
 };
 use serde_json::json;
 use std::ops::Range;
@@ -67,7 +70,7 @@ pub(super) fn pair(messages: Vec<ContextMessage>) -> Vec<ContextMessage> {
         if let Some(Answer { calls, .. }) = answers.next_if(|answer| answer.place == place) {
             let results = &results[calls];
             let interrupted = message.outline().calls.iter().zip(results).filter(|(_, result)| result.is_none());
-            let stand_ins: Vec<_> = interrupted.filter_map(|(call, _)| stand_in(call)).collect();
+            let stand_ins: Vec<_> = interrupted.map(|(call, _)| stand_in(call)).collect();
             paired.push(message);
             let mut found: Vec<usize> = results.iter().copied().flatten().collect();
             found.sort_unstable();
@@ -88,10 +91,31 @@ fn is_silent(message: &ContextMessage) -> bool {
     matches!(outline.role, Role::User | Role::Developer | Role::Custom) && outline.silent
 }
 
-fn stand_in(call: &Call) -> Option<ContextMessage> {
+/// The result of a call that was interrupted. It is not read from its JSON: a file may have hundreds of thousands of such calls.
+fn stand_in(call: &Call) -> ContextMessage {
     let value = json!({
         "role": "toolResult", "toolCallId": call.id, "toolName": call.name,
         "content": [{ "type": "text", "text": INTERRUPTED }], "isError": true,
     });
-    ContextMessage::made(None, Part::StandIn, &value)
+    let result = ToolResult {
+        call: call.id.clone(),
+        tool: call.name.clone(),
+        content: vec![Block::Text(INTERRUPTED.to_owned())],
+        is_error: true,
+        pruned: false,
+    };
+    ContextMessage::of_message(None, Part::StandIn, value.to_string(), Message::ToolResult(result))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stand_in_is_the_message_that_its_json_says() {
+        let made = stand_in(&Call { id: "c\"1".into(), name: "read".to_owned() });
+        let read = Message::parse(&made.json()).expect("a message");
+        assert_eq!(format!("{:?}", made.message()), format!("{read:?}"));
+        assert_eq!(made.outline().answers, Some("c\"1".into()));
+    }
 }
