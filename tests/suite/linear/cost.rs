@@ -23,7 +23,7 @@ struct Kind {
 const KINDS: [Kind; 3] = [
     Kind { name: "bytes", of: |cost| cost.bytes, fixed: 256 << 10 },
     Kind { name: "memory", of: |cost| cost.memory, fixed: 8 << 20 },
-    Kind { name: "work", of: |cost| cost.work, fixed: 40_000_000 },
+    Kind { name: "work", of: |cost| cost.work, fixed: 100_000_000 },
 ];
 
 /// The cost of a request.
