@@ -1,7 +1,7 @@
 //! A read-only view of a session for its parts. A part keeps a state of its own, and sees of the others only these facts.
 
 use super::{Core, recovering::reports::contexts::Contexts};
-use crate::session::state::State;
+use crate::{conversation::entry::Stamps, session::state::State};
 use jiff::Timestamp;
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,12 @@ pub(super) struct Facts<'a> {
     pub wall: Timestamp,
 }
 
-impl Facts<'_> {
+impl<'a> Facts<'a> {
+    /// The facts in these fields of the core. A part that changes is another field, so they are borrowed one by one.
+    pub fn of(state: &'a State, contexts: &'a Contexts, now: Instant, stamps: &Stamps) -> Self {
+        Self { state, contexts, now, wall: stamps.now() }
+    }
+
     /// The time of day after a wait, in whole minutes, rounded up.
     pub fn time_of_day(&self, wait: Duration) -> String {
         let minute = Duration::from_secs(59);
@@ -30,6 +35,6 @@ impl Facts<'_> {
 impl Core {
     /// The facts now.
     pub(super) fn facts(&self) -> Facts<'_> {
-        Facts { state: &self.state, contexts: &self.recoveries.contexts, now: self.now, wall: self.stamps.now() }
+        Facts::of(&self.state, &self.recoveries.contexts, self.now, &self.stamps)
     }
 }

@@ -229,12 +229,7 @@ impl Core {
                 }
                 Lesson::See(model, window) => self.state.learned.see(&model, window),
                 Lesson::Doubt { model, limit, accepted } => {
-                    let facts = Facts {
-                        state: &self.state,
-                        contexts: &self.recoveries.contexts,
-                        now: self.now,
-                        wall: self.stamps.now(),
-                    };
+                    let facts = Facts::of(&self.state, &self.recoveries.contexts, self.now, &self.stamps);
                     if let Some(notice) = self.upkeep.learning.notice_of_doubt(&model, limit, accepted, &facts) {
                         self.emit(About::default(), notice.into());
                     }
@@ -245,8 +240,7 @@ impl Core {
 
     /// Tells of a learned window that is new to the client.
     pub(super) fn tell_of_window(&mut self) {
-        let facts =
-            Facts { state: &self.state, contexts: &self.recoveries.contexts, now: self.now, wall: self.stamps.now() };
+        let facts = Facts::of(&self.state, &self.recoveries.contexts, self.now, &self.stamps);
         if let Some(notice) = self.upkeep.learning.notice_of_window(&facts) {
             self.emit(About::default(), notice.into());
         }

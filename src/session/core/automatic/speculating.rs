@@ -28,8 +28,7 @@ use crate::{
 impl Core {
     /// Performs the steps of the summaries ahead.
     pub(in crate::session::core) fn speculate(&mut self, steps: impl FnOnce(&mut Ahead, &Facts) -> Vec<Step>) {
-        let facts =
-            Facts { state: &self.state, contexts: &self.recoveries.contexts, now: self.now, wall: self.stamps.now() };
+        let facts = Facts::of(&self.state, &self.recoveries.contexts, self.now, &self.stamps);
         for step in steps(&mut self.upkeep.ahead, &facts) {
             match step {
                 Step::Draft { id, made, rank, stop } => {
@@ -54,8 +53,7 @@ impl Core {
             return;
         }
         let decision = self.decision();
-        let facts =
-            Facts { state: &self.state, contexts: &self.recoveries.contexts, now: self.now, wall: self.stamps.now() };
+        let facts = Facts::of(&self.state, &self.recoveries.contexts, self.now, &self.stamps);
         if !self.upkeep.ahead.is_due(&decision, &facts) || prunes_enough(&facts) || self.larger_model().is_some() {
             return;
         }

@@ -65,8 +65,7 @@ impl Core {
             return transfer.notices(end);
         }
         let mut notices = Vec::new();
-        let facts =
-            Facts { state: &self.state, contexts: &self.recoveries.contexts, now: self.now, wall: self.stamps.now() };
+        let facts = Facts::of(&self.state, &self.recoveries.contexts, self.now, &self.stamps);
         let lack = self.costs.take_lack(&facts);
         // A new session begins to count anew.
         let is_here = matches!(end, End::Completed(Product::Compaction(_)));
