@@ -233,8 +233,7 @@ impl Core {
         if grown.entries.is_empty() {
             return;
         }
-        self.idle.rounds.conversation_changes();
-        self.is_active();
+        self.has_changed();
         let follows = self.log_facts().access == Access::Write;
         let left = if follows { left_by(&grown, self.state.path()) } else { None };
         let is_moved = grown.path.is_some();

@@ -179,8 +179,7 @@ impl Core {
         // An operation without a start event is not introduced to a client that waits for its end.
         let id = delivery.task.is_introduced().then(|| operation.id.clone());
         self.forget_failed_recovery();
-        self.idle.rounds.conversation_changes();
-        self.is_active();
+        self.has_changed();
         self.count();
         for entry in delivery.entries() {
             self.announce(&entry, id.clone());

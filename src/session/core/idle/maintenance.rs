@@ -35,6 +35,12 @@ impl Core {
         self.idle_gives_way();
     }
 
+    /// The conversation has changed: the timer starts anew, and there may be something to compact.
+    pub(in crate::session::core) fn has_changed(&mut self) {
+        self.idle.rounds.conversation_changes();
+        self.is_active();
+    }
+
     /// Ends a round for other work, unless its result is being written. That says nothing about the next maintenance.
     pub(in crate::session::core) fn idle_gives_way(&mut self) {
         if planted(Fault::IdleStays) {

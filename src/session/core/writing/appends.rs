@@ -121,8 +121,7 @@ impl Core {
 
     /// Answers appends that are on disk, announces their entries, and starts the maintenance that is due.
     fn answer_appends(&mut self, appends: Vec<Append>) {
-        self.idle.rounds.conversation_changes();
-        self.is_active();
+        self.has_changed();
         let remark = self.heed_report(&appends);
         let model = appends.first().and_then(|append| append.model.clone());
         let due = self.due_after(&appends);

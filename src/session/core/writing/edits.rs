@@ -108,8 +108,7 @@ impl Core {
     fn answer_edit(&mut self, edit: &dyn Edit, mut staged: edit::Staged, ticket: Ticket) {
         self.forget_failed_recovery();
         if !staged.entries.is_empty() {
-            self.idle.rounds.conversation_changes();
-            self.is_active();
+            self.has_changed();
         }
         // Only the answer of a change of the model names what follows.
         let is_named = staged.before.is_some() && !ticket.in_batch();
