@@ -76,19 +76,22 @@ pub(super) fn pair(messages: Vec<ContextMessage>) -> Vec<ContextMessage> {
             found.sort_unstable();
             paired.extend(found.into_iter().filter_map(|place| messages[place].take()));
             paired.extend(stand_ins);
-        } else if matches!(message.outline().role, Role::Assistant | Role::ToolResult) || is_silent(&message) {
-            // An answer that failed, a result without a call, and a message without content are for no provider.
-        } else {
+        } else if stands_alone(&message) {
             paired.push(message);
         }
     }
     paired
 }
 
-/// Whether no provider takes it: it has no content, or nothing but empty texts.
-fn is_silent(message: &ContextMessage) -> bool {
+/// Whether a message is sent that is no answer with calls and none of their results. No provider takes an answer that failed, a
+/// result without a call, and a message without content.
+fn stands_alone(message: &ContextMessage) -> bool {
     let outline = message.outline();
-    matches!(outline.role, Role::User | Role::Developer | Role::Custom) && outline.silent
+    match outline.role {
+        Role::Assistant | Role::ToolResult => false,
+        Role::User | Role::Developer | Role::Custom => !outline.silent,
+        Role::System | Role::Summary | Role::Execution => true,
+    }
 }
 
 /// The result of a call that was interrupted. It is not read from its JSON: a file may have hundreds of thousands of such calls.
