@@ -1,12 +1,15 @@
 //! A request that takes long is answered soon after its `$/cancelRequest`, normally or with `request_cancelled`. Nothing is timed:
 //! how long an answer takes is the number of pings that are answered before it, one after the other.
 
-use crate::support::*;
+use crate::{
+    support::*,
+    wire::{is_whole, number},
+};
 use serde_json::{Value, json};
-use std::{env, fs, path::PathBuf};
+use std::{fs, path::PathBuf};
 
 /// The size of the session, in MB, where the environment names no other.
-const SIZE: usize = 6;
+const SIZE: u64 = 6;
 
 /// The environment variable with another size, in MB.
 const SIZE_VARIABLE: &str = "ABRIDGED_CANCELLED_MB";
@@ -16,6 +19,9 @@ const PART: usize = 3;
 
 /// and so many more, which take about a tenth of a second. A step of the work that is under way is not left in its middle.
 const MORE: usize = 1_500;
+
+/// The requests of a run that is not whole: one that reads, one that writes, and one that asks models.
+const SOME: [&str; 3] = ["session/load", "session/fork", "session/navigate"];
 
 /// A request runs after so many pings.
 const SOON: usize = 300;
@@ -47,7 +53,7 @@ fn requests() -> Vec<Request> {
         params
     }
     let request = |method, params| Request { method, params, opened: Opened::Before, cancelled_after: &[0, SOON] };
-    // Made in one step, which is short for a context of any model. This one has three million tokens.
+    // Made in one step, which is short for a context of any model. This one has more than a million tokens.
     let at_once = |method, params| Request { cancelled_after: &[0], ..request(method, params) };
     vec![
         Request { opened: Opened::Not, ..request("session/load", |home| json!({"path": home.path("large.jsonl")})) },
@@ -144,14 +150,10 @@ enum Cancelled {
 
 #[test]
 fn a_long_request_is_answered_soon_after_it_is_cancelled() {
-    let size = env::var(SIZE_VARIABLE).ok().and_then(|size| size.parse().ok()).unwrap_or(SIZE) << 20;
+    let size = (number(SIZE_VARIABLE, SIZE) as usize) << 20;
     let large = session("large", size);
     let mut late = Vec::new();
-    // A part of them takes a tenth of the time, and `.ci/run` has all.
-    let some = |request: &Request| {
-        env::var_os("ABRIDGED_WHOLE").is_some()
-            || ["session/load", "session/fork", "session/navigate"].contains(&request.method)
-    };
+    let some = |request: &Request| is_whole() || SOME.contains(&request.method);
     for request in requests().into_iter().filter(some) {
         let (whole, answer) = pings_before(&request, &large, Cancelled::Never);
         assert!(answer.is_ok(), "{}: {answer:?}", request.method);

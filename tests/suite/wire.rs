@@ -35,10 +35,15 @@ pub fn number(name: &str, default: u64) -> u64 {
     env::var(name).ok().map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name} must be a number")))
 }
 
+/// Whether long properties run with all of their cases, as in `.ci/run`.
+pub fn is_whole() -> bool {
+    env::var_os("ABRIDGED_WHOLE").is_some()
+}
+
 /// The number of cases of a long property: the one that the environment names, or all of them where it has `ABRIDGED_WHOLE`, as
 /// in `.ci/run`, or else a part.
 pub fn cases(name: &str, part: u32, all: u32) -> u32 {
-    let usual = if env::var_os("ABRIDGED_WHOLE").is_some() { all } else { part };
+    let usual = if is_whole() { all } else { part };
     u32::try_from(number(name, usual.into())).unwrap_or_else(|_| panic!("{name} is too large"))
 }
 

@@ -119,7 +119,7 @@ fn is_the_same_without_an_index(file: &[u8], opened: &Opened) {
     let walked = Disk::of(file.to_vec()).open_read_only().expect("it opens as before");
     let path = walked.history.path();
     assert_eq!(chain(path), chain(opened.history.path()));
-    // What stands before the compaction of another program is looked up when the index is there.
+    // The entries before the compaction of another program are looked up when the index is there.
     if !path.lacks_its_past() {
         assert_eq!(sent(path), sent(opened.history.path()));
     }
