@@ -159,8 +159,9 @@ impl Share {
 
 /// Most moves to a larger model in a row. Models that name each other would take turns.
 const MOST_PROMOTIONS: u32 = 3;
-/// Most turns that are repeated in a row because their failures are about other contexts or models. A host that names an old
-/// context or a changing model for each of them would repeat its turn for ever.
+/// Most turns that are repeated in a row because their failures are about other contexts or models. Up to three requests that ran
+/// beside each other may fail about one context. A host that names an old context or a changing model for each of them would
+/// repeat its turn for ever.
 const MOST_REPEATS: u32 = 3;
 /// Most recoveries of requests that were too long, in a row.
 const MOST_OVERFLOWS: u32 = 2;

@@ -21,8 +21,8 @@ pub(super) enum Place {
     Key(usize),
 }
 
-/// A text in the ways in which it is written: as it is, in small letters, in capitals, and with a capital at the beginning of each word, or of each
-/// but the first, whose first letter may be left out.
+/// A text in the ways in which it is written: as it is, in small letters, in capitals, and with a capital at the beginning of
+/// each word, or of each but the first. A hint may leave out the first letter of a name.
 pub(super) fn forms(text: &str) -> BTreeSet<String> {
     let mut is_first = true;
     let capitals = |char: char| {
