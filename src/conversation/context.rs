@@ -30,6 +30,7 @@ use serde_json::{Value, json};
 use std::{
     borrow::Cow,
     collections::{HashMap, HashSet},
+    convert::Infallible,
     ops::Range,
     sync::Arc,
 };
@@ -215,25 +216,34 @@ impl ContextMessage {
 /// Builds the context of a path.
 #[must_use]
 pub fn build(path: &Path, prompts: &Prompts) -> Context {
+    let Ok(context) = build_while(path, prompts, &|| Ok::<(), Infallible>(()));
+    context
+}
+
+/// Builds the context of a path for a reader that may stop. `go_on` is asked before each entry and before each pass over all
+/// messages.
+///
+/// # Errors
+/// The first error of `go_on`.
+pub fn build_while<E>(path: &Path, prompts: &Prompts, go_on: &impl Fn() -> Result<(), E>) -> Result<Context, E> {
     let compaction = path.compaction();
     let first_kept = path.first_kept();
     let pins = path.pins();
     let pinned = path.pinned();
     let edits = edits(path, compaction);
     let first_later = compaction.map_or(first_kept, |place| place.max(first_kept));
-    let sent = |entries: &[Arc<Entry>]| -> Vec<ContextMessage> {
-        let entries = entries.iter().filter(|entry| !matches!(entry.body, Body::Compaction(_)));
-        entries
-            .filter_map(|entry| match edits.get(&entry.id) {
-                None => unedited(entry, prompts),
-                Some(None) => None,
-                // A pinned entry stays as it is.
-                Some(Some(_)) if pinned.contains(&entry.id) => unedited(entry, prompts),
-                Some(Some(replacement)) => edited(entry, replacement),
-            })
-            .collect()
+    let message = |entry: &Arc<Entry>| match edits.get(&entry.id) {
+        None => unedited(entry, prompts),
+        Some(None) => None,
+        // A pinned entry stays as it is.
+        Some(Some(_)) if pinned.contains(&entry.id) => unedited(entry, prompts),
+        Some(Some(replacement)) => edited(entry, replacement),
     };
-    let (kept, later) = (sent(&path[first_kept..first_later]), sent(&path[first_later..]));
+    let sent = |entries: &[Arc<Entry>]| -> Result<Vec<ContextMessage>, E> {
+        let entries = entries.iter().filter(|entry| !matches!(entry.body, Body::Compaction(_)));
+        entries.filter_map(|entry| go_on().map(|()| message(entry)).transpose()).collect()
+    };
+    let (kept, later) = (sent(&path[first_kept..first_later])?, sent(&path[first_later..])?);
     let (first, native): (Vec<_>, _) = match compaction {
         Some(place) => {
             let rest = |sent_from| behind_summary(path, place, first_kept, sent_from, pins, prompts);
@@ -248,13 +258,15 @@ pub fn build(path: &Path, prompts: &Prompts) -> Context {
         }
         None => (path.reset().and_then(|place| pinned_over(path, place, pins, prompts)).into_iter().collect(), None),
     };
+    go_on()?;
     let messages = pairing::pair(first.into_iter().chain(kept).chain(later).collect());
+    go_on()?;
     let violations = check::violations_of(&messages);
     if !violations.is_empty() {
         tracing::error!(?violations, "a context that a provider may refuse; please report this");
         debug_assert!(violations.is_empty(), "{violations:?}");
     }
-    Context { messages, compaction: compaction.map(|place| path[place].id.clone()), native }
+    Ok(Context { messages, compaction: compaction.map(|place| path[place].id.clone()), native })
 }
 
 /// The newest user message, where the compaction at `place` left it behind: what it carries, or, for a compaction of

@@ -7,7 +7,7 @@ use crate::{
         path::Path,
     },
     ids::{EntryId, SessionId},
-    log::{blobs::Reading, sealed::Blocking},
+    log::{blobs::Reading, error::StoreError, sealed::Blocking},
     models::{self, ModelRef},
     protocol::types::Usage,
     provider::{
@@ -31,7 +31,9 @@ pub struct LiveRequest {
 
 impl View {
     /// The request for a path, to `model` in a wire format.
-    #[must_use]
+    ///
+    /// # Errors
+    /// `Stopped` where `blocking` is stopped first.
     pub fn live_request(
         &self,
         path: &Path,
@@ -39,8 +41,8 @@ impl View {
         model: &ModelRef,
         api: Api,
         blocking: &Blocking,
-    ) -> LiveRequest {
-        let context = context::build(path, self.prompts());
+    ) -> Result<LiveRequest, StoreError> {
+        let context = context::build_while(path, self.prompts(), &|| blocking.go_on())?;
         let usage = Usage::of(&self.measure(path), path);
         let (system, tools) = self.instructions().tokens(self.estimator);
         let solid = context.estimate(self.estimator).solid + system + tools;
@@ -52,7 +54,9 @@ impl View {
         let native = context.native(&model.provider).filter(|_| api == Api::OpenaiResponses);
         let history = native.map(|native| native.history().items().to_vec()).unwrap_or_default();
         let messages = native.map_or_else(|| context.messages(), NativeForm::messages);
-        let turns = turns(messages.iter().map(|message| images.resolve(message.json())), &target);
+        let messages = messages.iter().take_while(|_| !blocking.is_stopped());
+        let turns = turns(messages.map(|message| images.resolve(message.json())), &target);
+        blocking.go_on()?;
         let most = self.max_output(path, &usage, Some(model));
         let request = Request {
             model: models::dialects::model(&model.id),
@@ -66,7 +70,7 @@ impl View {
             cache: Cache::Prefix(session.to_string()),
             ..Request::default()
         };
-        LiveRequest { request, usage, solid, compaction }
+        Ok(LiveRequest { request, usage, solid, compaction })
     }
 
     /// The reasoning that the thinking level of a path asks for; none of a model that is known not to reason.

@@ -27,6 +27,7 @@ use crate::{
     wire::transport::Piece,
 };
 use serde_json::Value;
+use std::convert::Infallible;
 
 impl SessionMethod for SessionContext {
     fn handle(core: &mut Core, params: ContextParams, ticket: Ticket) {
@@ -36,6 +37,10 @@ impl SessionMethod for SessionContext {
         core.context(params, ticket, Starts::Maintenance);
     }
 }
+
+/// The most entries of a context that the session builds by itself, in a few milliseconds. A larger one is built beside it, where
+/// the request can be cancelled.
+const MOST_AT_ONCE: usize = 1_000;
 
 /// The way to the answer of a request for a context.
 enum Way {
@@ -164,10 +169,11 @@ impl Core {
                 return ticket.fail(&failure);
             }
             return match api {
-                None if view.blobs().is_none() => ticket.answer(Context::new(&view, &path).answer(Reading::none())),
-                None => self.read_context(ticket, &view.clone(), move |blocking| {
-                    Context::new(&view, &path).answer(Reading::of(view.blobs(), blocking))
-                }),
+                None if view.blobs().is_none() && path.len() - path.first_kept() <= MOST_AT_ONCE => {
+                    let Ok(pieces) = pieces(&view, &path, Reading::none(), &|| Ok::<(), Infallible>(()));
+                    ticket.answer(Answer::Pieces(pieces));
+                }
+                None => self.read_context(ticket, &view.clone(), move |blocking| messages(&view, &path, blocking)),
                 Some(api) => {
                     let session = self.state.id.clone();
                     let outside = view.clone();
@@ -187,7 +193,7 @@ impl Core {
                 let view = if counts { view } else { view.at_a_glance(&path) };
                 match (fits(&view, &path), api) {
                     (Err(failure), _) => Answer::Failed(failure),
-                    (Ok(()), None) => Context::new(&view, &path).answer(Reading::of(view.blobs(), blocking)),
+                    (Ok(()), None) => messages(&view, &path, blocking),
                     (Ok(()), Some(api)) => body::answer(&view, &path, &session, api, blocking),
                 }
             }
@@ -215,20 +221,36 @@ struct Context {
     max_output: Option<u64>,
 }
 
+/// Answers with the context of a path in the format `messages`.
+fn messages(view: &View, path: &Path, blocking: &Blocking) -> Answer {
+    pieces(view, path, Reading::of(view.blobs(), blocking), &|| blocking.go_on())
+        .map_or_else(|error| Answer::Failed(error.into()), Answer::Pieces)
+}
+
+/// The same as pieces of one line. `go_on` is asked before each message.
+fn pieces<E>(
+    view: &View,
+    path: &Path,
+    images: Reading<'_>,
+    go_on: &impl Fn() -> Result<(), E>,
+) -> Result<Vec<Piece>, E> {
+    Context::new(view, path, go_on)?.pieces(images, go_on)
+}
+
 impl Context {
-    fn new(view: &View, path: &Path) -> Self {
-        let context = context::build(path, view.prompts());
+    fn new<E>(view: &View, path: &Path, go_on: &impl Fn() -> Result<(), E>) -> Result<Self, E> {
+        let context = context::build_while(path, view.prompts(), go_on)?;
         let usage = Usage::of(&view.measure(path), path);
         let system = view.instructions().message().cloned();
         let model = view.model(path);
         let max_output = view.max_output(path, &usage, model.as_ref()).tokens;
         let id = Identity::of(path, model.clone());
-        Self { context, system, usage, model, id, max_output }
+        Ok(Self { context, system, usage, model, id, max_output })
     }
 
     /// The JSON of a `ContextAnswer`. The messages are JSON already and may have a hundred megabytes, so they are not
     /// copied.
-    fn answer(&self, mut images: Reading<'_>) -> Answer {
+    fn pieces<E>(&self, mut images: Reading<'_>, go_on: &impl Fn() -> Result<(), E>) -> Result<Vec<Piece>, E> {
         let messages = self.context.messages();
         let mut pieces = Vec::with_capacity(2 * messages.len() + 2);
         let mut before = "{\"messages\":[".to_owned();
@@ -236,6 +258,7 @@ impl Context {
             before.push_str(&format!("{system}{}", if messages.is_empty() { "" } else { "," }));
         }
         for message in messages {
+            go_on()?;
             pieces.push(Piece::Text(std::mem::replace(&mut before, ",".to_owned())));
             pieces.push(match message.part() {
                 Some((line, part)) if !images.concerns(&line[part.clone()]) => Piece::Part(line, part),
@@ -255,7 +278,7 @@ impl Context {
         });
         let end = if messages.is_empty() { before } else { String::new() };
         pieces.push(Piece::Text(format!("{end}],{}", &rest.to_string()[1..])));
-        Answer::Pieces(pieces)
+        Ok(pieces)
     }
 }
 
@@ -282,6 +305,7 @@ mod tests {
         settings::{Layers, layers::Source},
     };
     use serde_json::json;
+    use std::sync::Arc;
 
     /// A session of 40 messages whose model has this window.
     fn session(window: Option<u64>, compaction: &Value) -> Held {
@@ -557,6 +581,33 @@ mod tests {
             unreachable!("a context is answered in pieces")
         };
         pieces.iter().map(Piece::as_str).collect()
+    }
+
+    #[test]
+    fn a_large_context_is_built_beside_the_session_and_a_stop_ends_that() {
+        let mut held = session(None, &off());
+        let mut messages = |count: usize| {
+            let more = vec![json!({"role": "user", "content": "more", "timestamp": 1}); count];
+            held.append_with(1, json!({ "messages": more }));
+            let work = log_work(held.turn()).expect("a write");
+            held.back(work);
+            ask(&mut held, 2, json!({}))
+        };
+        let is_read = |effects: &[Effect]| effects.iter().any(|effect| matches!(effect, Effect::Read(2, _)));
+        assert!(!is_read(&messages(MOST_AT_ONCE - 40)));
+        let effects = messages(1);
+        assert!(is_read(&effects));
+        assert_eq!(result(effects, 2).matches("\"role\":").count(), MOST_AT_ONCE + 1);
+
+        let stopped = Blocking::is_allowed_here().until(Arc::new(true.into()));
+        for format in ["messages", "openai_chat"] {
+            let effects = ask(&mut held, 2, json!({ "format": format }));
+            let read = effects.into_iter().find_map(|effect| match effect {
+                Effect::Read(2, Read::Session(read)) => Some(read(&stopped)),
+                _ => None,
+            });
+            assert!(matches!(read, Some(Answer::Failed(Failure::Cancelled))), "{format}");
+        }
     }
 
     #[test]

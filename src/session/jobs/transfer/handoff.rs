@@ -420,7 +420,7 @@ impl Writing<'_> {
         let secrets = self.around.making.settings.settings.redaction.secrets();
         let may_block = self.around.may_block;
         blocking(self.around.pool, move || {
-            let live = order.view.live_request(&order.path, &session, &model, api, &may_block());
+            let live = order.view.live_request(&order.path, &session, &model, api, &may_block())?;
             let LiveRequest { request, usage, solid, .. } = live;
             let (reasoning, cache) = (request.reasoning, request.cache.clone());
             let content = if is_own { Content::live(request) } else { Content::of(request, secrets) };

@@ -17,23 +17,24 @@ use serde_json::json;
 
 /// Answers with the request for a path, as a `ContextAnswer`.
 pub(super) fn answer(view: &View, path: &Path, session: &SessionId, api: Api, blocking: &Blocking) -> Answer {
+    whole(view, path, session, api, blocking).map_or_else(Answer::Failed, Answer::Pieces)
+}
+
+fn whole(view: &View, path: &Path, session: &SessionId, api: Api, blocking: &Blocking) -> Result<Vec<Piece>, Failure> {
     let Some(model) = view.model(path) else {
         let what =
             "a request needs a model; give the session one by session/configure, or a defaultModel in the settings";
-        return Answer::Failed(Failure::params("format", what));
+        return Err(Failure::params("format", what));
     };
-    let LiveRequest { request, usage, compaction, .. } = view.live_request(path, session, &model, api, blocking);
+    let LiveRequest { request, usage, compaction, .. } = view.live_request(path, session, &model, api, blocking)?;
     let body = codec::encode(api, &request, Delivery::Whole).body;
     drop(request);
+    blocking.go_on()?;
     let text = body.to_string();
     drop(body);
     let most = view.max_output(path, &usage, Some(&model)).tokens;
     let id = Identity::of(path, Some(model.clone())).to_string();
     let rest = json!({ "contextId": id, "usage": usage, "compactionEntryId": compaction, "model": model, "maxOutputTokens": most });
     let rest = rest.to_string();
-    Answer::Pieces(vec![
-        Piece::Text("{\"body\":".to_owned()),
-        Piece::Text(text),
-        Piece::Text(format!(",{}", &rest[1..])),
-    ])
+    Ok(vec![Piece::Text("{\"body\":".to_owned()), Piece::Text(text), Piece::Text(format!(",{}", &rest[1..]))])
 }
