@@ -129,10 +129,15 @@ fn operations_that_a_crash_left_end_once_inner_ones_first() {
     }
     assert!(told[1]["event"]["detail"].as_str().expect("a detail").contains("\"dream\""));
     // The lock forgets them after the client has read them, which no answer waits for.
-    let forgotten = || serde_json::from_slice(&fs::read(&lock).expect("a lock")).ok() == Some(json!({"pid": daemon.pid()}));
+    let forgotten =
+        || serde_json::from_slice(&fs::read(&lock).expect("a lock")).ok() == Some(json!({"pid": daemon.pid()}));
     let soon = Instant::now() + Duration::from_secs(20);
     while !forgotten() {
-        assert!(Instant::now() < soon, "their ends would be sent again: {}", fs::read_to_string(&lock).expect("a lock"));
+        assert!(
+            Instant::now() < soon,
+            "their ends would be sent again: {}",
+            fs::read_to_string(&lock).expect("a lock")
+        );
         thread::sleep(Duration::from_millis(5));
     }
 }

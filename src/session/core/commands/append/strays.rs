@@ -4,7 +4,7 @@ use super::{Unstaged, given::staged_before};
 use crate::{
     conversation::{
         entry::{self, Entry, Stamps},
-        message::{Message, outline::Outline},
+        message::Message,
         mirroring,
     },
     ids::{CallId, EntryId},
@@ -17,7 +17,11 @@ use crate::{
     },
 };
 use serde_json::json;
-use std::{borrow::Cow, collections::HashMap, sync::Arc};
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 /// The branches of the results of an append whose calls are not at hand.
 #[derive(Default)]
@@ -104,8 +108,8 @@ fn unknown(
     before: &[Append],
     params: &AppendParams,
 ) -> Vec<(usize, CallId)> {
-    let mut own: Vec<CallId> = Vec::new();
-    let mut unknown = Vec::new();
+    let mut own: HashSet<CallId> = HashSet::new();
+    let mut asked: Vec<(usize, CallId)> = Vec::new();
     for (at, json) in messages {
         // Both have it: a call as its type, a result as the name of a field.
         if !json.contains("toolCall") {
@@ -113,25 +117,21 @@ fn unknown(
         }
         match Message::parse(json) {
             Ok(Message::Assistant(answer)) => own.extend(answer.calls().map(|call| call.id.clone())),
-            Ok(Message::ToolResult(result)) => {
-                let here = own.contains(&result.call) || is_at_hand(&result.call, state, before, params);
-                unknown.extend((!here).then(|| (*at, result.call.clone())));
-            }
+            Ok(Message::ToolResult(result)) if !own.contains(&result.call) => asked.push((*at, result.call)),
             _ => {}
         }
     }
-    unknown
+    let missing = not_at_hand(&asked, state, before, params);
+    asked.iter().filter(|(_, call)| missing.contains(call)).cloned().collect()
 }
 
-/// Whether a call is on the path of an append, as far as that is in memory.
-fn is_at_hand(call: &CallId, state: &State, before: &[Append], params: &AppendParams) -> bool {
-    let has = |entry: &Arc<Entry>| {
-        let of = |outline: &Outline| outline.calls.iter().any(|it| it.id == *call);
-        entry.outline().is_some_and(of)
-    };
-    if staged_before(before).any(has) {
-        return true;
-    }
+/// The calls that are not on the path of an append, as far as that is in memory. The path is read once for all of them.
+fn not_at_hand<'a>(
+    asked: &'a [(usize, CallId)],
+    state: &State,
+    before: &[Append],
+    params: &AppendParams,
+) -> HashSet<&'a CallId> {
     let path = state.path();
     let moves = before.iter().any(|append| append.params.parent_entry_id.is_some());
     let end = match &params.parent_entry_id {
@@ -139,7 +139,16 @@ fn is_at_hand(call: &CallId, state: &State, before: &[Append], params: &AppendPa
         None => path.len(),
         Some(parent) => path.position(parent).map_or(0, |place| place + 1),
     };
-    path[..end].iter().rev().any(has)
+    let mut missing: HashSet<&CallId> = asked.iter().map(|(_, call)| call).collect();
+    for entry in staged_before(before).chain(path[..end].iter().rev()) {
+        if missing.is_empty() {
+            break;
+        }
+        for call in entry.outline().into_iter().flat_map(|outline| &outline.calls) {
+            missing.remove(&call.id);
+        }
+    }
+    missing
 }
 
 /// The line after a result on another branch: the last line of a file is the leaf.
