@@ -22,7 +22,9 @@ pub(super) mod held;
 mod idle;
 mod learning;
 mod load;
+mod log_gate;
 pub mod queue;
+mod reads;
 pub mod recovering;
 pub mod relayer;
 mod switching;
@@ -33,26 +35,23 @@ mod work;
 mod writing;
 
 use super::{
-    effects::{Effect, Effects, IdleTurn, Read, Ticket, TicketNumber},
+    effects::{Effect, Effects, IdleTurn, Ticket, TicketNumber},
     founding,
     hooks::Hooks,
-    jobs::{IndexBuilt, Job, PlanMade, progress::Progress, transfer::TransferText},
-    log_work::{LogDone, LogFacts, LogWork},
+    jobs::{IndexBuilt, PlanMade, progress::Progress, transfer::TransferText},
+    log_work::{LogDone, LogFacts},
     operation::OpenOperations,
     source::Source,
     state::State,
-    stop::Stop,
 };
 use crate::{
-    ask::access::ModelAccess,
     compaction::draft::Draft,
     conversation::entry::Stamps,
     ids::{OperationId, SessionId},
-    log::{Access, Unfinished, sealed::Blocking},
+    log::Unfinished,
     models::learned::Learned,
     protocol::{
         errors::Failure,
-        events::Event,
         types::{ContextParams, Usage},
     },
     session::core::{
@@ -64,13 +63,13 @@ use crate::{
         counting::Counting,
         due::Upkeep,
         idle::Idle,
+        log_gate::LogGate,
         queue::Queue,
+        reads::Reads,
         recovering::Recoveries,
         work::{TransferPhase, Unbegun, Work},
-        writing::{Unanswered, Write},
     },
     settings::Layers,
-    wire::outbox::About,
 };
 use jiff::Timestamp;
 use std::{sync::Arc, time::Instant};
@@ -136,20 +135,6 @@ pub struct Moment {
     pub tokenizer: bool,
 }
 
-/// The log of a session, as far as the core knows it.
-enum LogState {
-    /// It is here, and work may be given to it.
-    Ready(LogFacts),
-    /// It is here. The answers of a write wait until its entries are counted, because a compaction seems to be due.
-    Counting(LogFacts, Box<dyn Unanswered>),
-    /// It is out with a write.
-    Writing(LogFacts, Box<dyn Write>),
-    /// It is out with a read.
-    Reading(LogFacts),
-    /// It is out with a read for this command, which is handled again after it.
-    Fetching(LogFacts, Command, Ticket),
-}
-
 /// A request for the context that waits.
 struct HeldContext {
     params: ContextParams,
@@ -165,18 +150,6 @@ enum Starts {
     /// None. The maintenance before was fruitless, and the same decision would start it again.
     Nothing,
 }
-
-/// Requests that only read. Each runs beside the session and has its own answer.
-#[derive(Default)]
-struct Reads {
-    /// The number of them that run.
-    running: usize,
-    /// Stops them.
-    stop: Stop,
-}
-
-/// The most reads that run at the same time. A read beyond them is refused.
-const MOST_READS: usize = 1_024;
 
 /// Whether the session ends, and the requests that wait for the end.
 enum Ending {
@@ -199,7 +172,7 @@ pub enum Over {
 /// One session.
 pub struct Core {
     state: State,
-    log: LogState,
+    log: LogGate,
     work: Work,
     operations: OpenOperations,
     effects: Effects,
@@ -232,7 +205,7 @@ impl Core {
         let effects = Effects::default();
         let mut core = Self {
             sent_usage: state.usage(),
-            log: LogState::Ready(log),
+            log: LogGate::here(log),
             work: Work::None,
             operations: OpenOperations::new(effects.clone(), at.now),
             effects,
@@ -305,7 +278,7 @@ impl Core {
                 if self.goes_on() {
                     self.ending = Ending::WhenIdle;
                     self.idle_gives_way();
-                    let access = self.log_facts().access;
+                    let access = self.log.facts().access;
                     let delayed = self.upkeep.after_turn.take_at_end(access);
                     self.end_unstarted(delayed);
                     self.end_waiting();
@@ -322,7 +295,7 @@ impl Core {
             Input::Turn => self.turn(),
             Input::Tick => self.tick(at),
             Input::Log(done, facts) => self.log_is_back(done, facts),
-            Input::Answered => self.reads.running -= 1,
+            Input::Answered => self.reads.answered(),
             Input::Indexed(built) => self.indexed(built),
             Input::Planned(id, result) => self.planned(&id, result),
             Input::Reported(id, step) => self.reported(&id, step),
@@ -352,7 +325,7 @@ impl Core {
     /// Whether the session takes commands now. Until then they wait outside.
     #[must_use]
     pub fn takes_commands(&self) -> bool {
-        self.listens() && !self.work.founds() && !matches!(self.ending, Ending::Now(_)) && self.queue.has_room()
+        self.log.is_free() && !self.work.founds() && !matches!(self.ending, Ending::Now(_)) && self.queue.has_room()
     }
 
     /// Whether the session is over.
@@ -385,32 +358,11 @@ impl Core {
         closes
     }
 
-    /// Whether the log is here, and no answers wait for counts.
-    fn listens(&self) -> bool {
-        matches!(self.log, LogState::Ready(_))
-    }
-
-    /// Whether the log is here, also while answers wait for counts.
-    fn has_log(&self) -> bool {
-        matches!(self.log, LogState::Ready(_) | LogState::Counting(..))
-    }
-
-    /// The facts about the log, from before its work where it is out.
-    fn log_facts(&self) -> &LogFacts {
-        match &self.log {
-            LogState::Ready(facts)
-            | LogState::Counting(facts, _)
-            | LogState::Writing(facts, _)
-            | LogState::Reading(facts)
-            | LogState::Fetching(facts, ..) => facts,
-        }
-    }
-
     /// Whether no work, no write and no read runs.
     fn is_quiet(&self) -> bool {
-        self.listens()
+        self.log.is_free()
             && self.work.is_none()
-            && self.reads.running == 0
+            && self.reads.is_empty()
             && !self.is_pending(Unit::Unbegun)
             && !self.is_pending(Unit::AfterTurnEntry)
     }
@@ -434,7 +386,7 @@ impl Core {
         match self.unit() {
             None | Some(Unit::Contexts) => {}
             Some(Unit::AfterTurnEntry) => {
-                let writable = self.writable();
+                let writable = self.log.writable(&self.state);
                 let steps = self.upkeep.after_turn.write_due(writable, &self.state, &mut self.stamps);
                 self.follow_after_turn(steps);
             }
@@ -505,57 +457,5 @@ impl Core {
         matches!(command, Command::Compact(_) | Command::Edit(_) | Command::Transfer(_))
             && self.state.history().index().is_none()
             && self.state.path().lacks_its_past()
-    }
-
-    fn writable(&self) -> Result<(), Failure> {
-        match self.log_facts().access {
-            Access::Read => Err(Failure::Storage {
-                path: self.state.file.as_ref().map(|file| file.display().to_string()).unwrap_or_default(),
-                errno: None,
-                what: "the session was loaded with readOnly: true; close it, then load it without, to write to it"
-                    .to_owned(),
-            }),
-            Access::Write | Access::Ephemeral => Ok(()),
-        }
-    }
-
-    /// Sends an event of the session.
-    fn emit(&self, about: About, event: Event) {
-        self.effects.emit(about, event);
-    }
-
-    /// Starts a job.
-    fn start(&self, job: Job) {
-        self.effects.push(Effect::Start(Box::new(job)));
-    }
-
-    /// Gives work to the log, which is out from here on.
-    fn log_out(&mut self, work: LogWork, out: impl FnOnce(LogFacts) -> LogState) {
-        let facts = *self.log_facts();
-        self.state.stats = facts.stats;
-        self.log = out(facts);
-        self.effects.push(Effect::Log(work));
-    }
-
-    /// Runs a read beside the session, which answers its request.
-    fn spawn_read(&mut self, ticket: Ticket, read: impl FnOnce(&Blocking) -> super::effects::Answer + Send + 'static) {
-        self.spawn(ticket, Read::Session(Box::new(read)));
-    }
-
-    /// Runs a read beside the session that looks at the outside, or writes there.
-    fn spawn_outside(
-        &mut self,
-        ticket: Ticket,
-        read: impl FnOnce(&ModelAccess, &Blocking) -> super::effects::Answer + Send + 'static,
-    ) {
-        self.spawn(ticket, Read::Outside(Box::new(read)));
-    }
-
-    fn spawn(&mut self, ticket: Ticket, read: Read) {
-        if self.reads.running >= MOST_READS {
-            return ticket.fail(&Failure::Overloaded { retry_after_ms: queue::TRY_AGAIN });
-        }
-        self.reads.running += 1;
-        ticket.leave_to(|number| Effect::Read(number, read));
     }
 }

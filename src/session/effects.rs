@@ -2,6 +2,7 @@
 //!
 //! The core adds effects to a list and performs none. The shell performs them in the order of the list.
 
+pub mod telling;
 pub mod world;
 
 use super::{forking::Forking, jobs::Job, log_work::LogWork};

@@ -26,7 +26,7 @@ use crate::{
         tokens::Estimator,
     },
     ids::{EntryId, SessionId},
-    log::{Stats, blobs::Blobs, history::History, repair::Repair},
+    log::{blobs::Blobs, history::History, repair::Repair},
     models::{
         self, ModelRef,
         learned::{Learned, Taught},
@@ -119,8 +119,6 @@ pub struct State {
     history: History,
     /// Faults of the file.
     pub repairs: Vec<Repair>,
-    /// Disk operations.
-    pub stats: Stats,
     /// Images beside the file.
     blobs: Option<Blobs>,
     header: Header,
@@ -180,7 +178,6 @@ impl State {
             tokenizer: Tokenizer::NotLoaded,
             history,
             repairs: Vec::new(),
-            stats: Stats::default(),
             header,
             title,
             given,

@@ -6,8 +6,8 @@
 
 use super::{
     Core, Ending,
+    log_gate::FollowUp,
     work::{TransferPhase, Work},
-    writing::FollowUp,
 };
 use crate::session::operations::Follows;
 
@@ -119,7 +119,7 @@ impl Unit {
 impl Core {
     /// The next unit that may start now.
     pub(super) fn unit(&self) -> Option<Unit> {
-        if !self.listens() || self.work.founds() {
+        if !self.log.is_free() || self.work.founds() {
             return None;
         }
         Unit::ALL.into_iter().find(|unit| self.may_start(*unit) && self.is_pending(*unit))
@@ -128,11 +128,11 @@ impl Core {
     /// Whether a unit is due.
     pub(super) fn is_pending(&self, unit: Unit) -> bool {
         match unit {
-            Unit::AfterTurnEntry => self.upkeep.after_turn.must_write(self.log_facts().access),
+            Unit::AfterTurnEntry => self.upkeep.after_turn.must_write(self.log.facts().access),
             Unit::Unbegun => !self.cancelled.is_empty(),
             Unit::Begin => matches!(self.work, Work::Planned(..) | Work::Referring(_, Some(_))),
             Unit::Commit => matches!(self.work, Work::Drafted(..) | Work::Transfer(_, TransferPhase::Made(..))),
-            Unit::Costs => !self.costs.is_empty() && self.writable().is_ok(),
+            Unit::Costs => !self.costs.is_empty() && self.log.writable(&self.state).is_ok(),
             Unit::FailedAnswers => self.has_reported(),
             Unit::Switch => self.has_switched(),
             Unit::Extract => self.extract_is_due(),
@@ -171,7 +171,7 @@ impl Core {
     /// Whether the session starts work without input. Where it ends, it starts nothing but what is being written or was
     /// cancelled.
     fn follows(&self) -> Follows {
-        let writes = !matches!(self.follow_up(), FollowUp::None);
+        let writes = !matches!(self.log.follow_up(), FollowUp::None);
         let starts = |unit: Unit| match self.ending {
             Ending::No => unit.keeps_from_settling(),
             Ending::WhenIdle | Ending::Now(_) => unit == Unit::Unbegun,
@@ -202,7 +202,7 @@ impl Core {
             unit => self.is_pending(unit),
         };
         self.goes_on()
-            && self.listens()
+            && self.log.is_free()
             && self.work.is_none()
             && self.index.commands.is_empty()
             && self.held.is_empty()

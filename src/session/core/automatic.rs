@@ -7,13 +7,13 @@ mod speculating;
 pub(super) mod speculation;
 
 use super::{
-    Core, LogState, Starts,
+    Core, Starts,
     agenda::Unit,
     commands::{append::Append, prune},
     due::{Due, DueCompaction, DueRepeat},
     edit::Staged,
+    log_gate::{FollowUp, Write},
     work::Work,
-    writing::{FollowUp, Write},
 };
 use crate::{
     compaction::{
@@ -57,7 +57,7 @@ impl Write for Relief {
 
     fn not_written(self: Box<Self>, core: &mut Core, failure: &Failure) {
         let title = "The context could not be made smaller";
-        core.warn(NoticeCode::ContextNotReduced, title, failure.to_string());
+        core.effects.warn(NoticeCode::ContextNotReduced, title, failure.to_string());
         // Another try would fail, too, and the requests would start one after the other.
         core.held_start(Starts::Nothing);
         core.answer_held();
@@ -90,7 +90,7 @@ impl Core {
     pub(super) fn decision(&self) -> Decision {
         let facts = self.state.measure().facts(self.state.path(), self.upkeep.rest);
         let facts = Facts { goes_on_to: self.upkeep.ahead.goes_on_to(&self.state), ..facts };
-        match self.writable() {
+        match self.log.writable(&self.state) {
             Ok(()) => at_threshold(facts),
             Err(_) => at_threshold(Facts { automatic: Automatic::ReadOnly, ..facts }),
         }
@@ -106,7 +106,7 @@ impl Core {
         self.goes_on()
             && !self.work.is_in_front()
             && !self.is_pending(Unit::Unbegun)
-            && self.writable().is_ok()
+            && self.log.writable(&self.state).is_ok()
             && !self.lacks_past()
     }
 
@@ -126,17 +126,9 @@ impl Core {
         if self.counting.runs() {
             return false;
         }
-        let facts = *self.log_facts();
-        match std::mem::replace(&mut self.log, LogState::Ready(facts)) {
-            LogState::Counting(_, unanswered) => {
-                unanswered.counted(self);
-                true
-            }
-            other => {
-                self.log = other;
-                false
-            }
-        }
+        let Some(unanswered) = self.log.take_unanswered() else { return false };
+        unanswered.counted(self);
+        true
     }
 
     /// The maintenance that is due after these appends.
@@ -216,8 +208,8 @@ impl Core {
         if staged.stores_model() {
             self.state.stored_model();
         }
-        staged.entries.iter().for_each(|entry| self.announce(entry, None));
-        self.emit(About::default(), event);
+        staged.entries.iter().for_each(|entry| self.effects.announce(entry, None));
+        self.effects.emit(About::default(), event);
         self.send_usage(self.state.usage());
         if self.maintenance_is_due() {
             self.start_unasked();
@@ -295,7 +287,7 @@ impl Core {
         let opening = self.opening(kind, Place::Top(id.clone()), asked, self.state.usage(), stop.clone());
         let operation = self.start_operation(opening);
         let request = self.plan_request(None, Initiator::User, Cause::Due);
-        self.start(Job::Plan(PlanOrder { id, request, authors: Authors::Anyone, former, stop }));
+        self.effects.start(Job::Plan(PlanOrder { id, request, authors: Authors::Anyone, former, stop }));
         self.work = Work::Preparing(operation, Focus::default());
     }
 

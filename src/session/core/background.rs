@@ -12,12 +12,12 @@ use crate::{
     protocol::{
         errors::Failure,
         events::{Event, Severity},
-        notices::{NoticeCode, Warning},
+        notices::NoticeCode,
         types::{IdleSkipped, Repair},
     },
     session::{
-        core::{Core, Ending, LogState},
-        effects::Ticket,
+        core::{Core, Ending},
+        effects::{Effect, Ticket},
         jobs::{IndexBuilt, Job, defect},
         kind::OperationKind,
         log_work::LogWork,
@@ -118,12 +118,12 @@ impl Core {
     }
 
     pub(super) fn start_indexing(&mut self) {
-        let LogState::Ready(log) = &self.log else { return };
-        let Some(work) = self.state.history().indexing(log.end).filter(|_| self.index.build.is_none()) else {
+        if !self.log.is_free() || !self.index.build.is_none() {
             return;
-        };
+        }
+        let Some(work) = self.state.history().indexing(self.log.facts().end) else { return };
         self.index.build = IndexBuild::Running;
-        self.start(Job::Index(work, self.reads.stop.clone()));
+        self.effects.start(Job::Index(work, self.reads.stop.clone()));
     }
 
     /// Takes an index that was made while the log was out or answers waited for counts, or starts one that is asked for.
@@ -139,11 +139,11 @@ impl Core {
         self.index.build = IndexBuild::No;
         let failure = match built {
             // Work that is out with the log does not know the index: its result lacks the values from before a new path.
-            IndexBuilt::Made(indexed) if !self.listens() => {
+            IndexBuilt::Made(indexed) if !self.log.is_free() => {
                 self.index.build = IndexBuild::Made(Box::new(indexed));
                 return;
             }
-            IndexBuilt::Made(indexed) if indexed.covers(self.log_facts().end, self.state.path()) => {
+            IndexBuilt::Made(indexed) if indexed.covers(self.log.facts().end, self.state.path()) => {
                 let repairs: Vec<Repair> = indexed.repairs.iter().map(Repair::from).collect();
                 self.state.repairs.extend(indexed.repairs.iter().cloned());
                 let was_partial = self.state.history().spending().is_partial;
@@ -151,7 +151,7 @@ impl Core {
                 if was_partial {
                     self.costs.learn(&self.state.history().spending().recent);
                 }
-                self.emit(About::default(), ready(&self.state, repairs));
+                self.effects.emit(About::default(), ready(&self.state, repairs));
                 if !self.work.is_in_front() && !self.state.history().is_asleep() {
                     self.send_usage(self.state.usage());
                 }
@@ -162,7 +162,7 @@ impl Core {
             IndexBuilt::Made(indexed) => match self.state.history().rest_of(indexed) {
                 Some(rest) => {
                     self.index.build = IndexBuild::Rest;
-                    return self.log_out(LogWork::Index(Box::new(rest)), LogState::Reading);
+                    return self.read_log(LogWork::Index(Box::new(rest)));
                 }
                 None => Some(Failure::Cancelled),
             },
@@ -187,12 +187,18 @@ impl Core {
         }
     }
 
+    /// Gives a read to the log.
+    fn read_log(&mut self, work: LogWork) {
+        self.log.reads();
+        self.effects.push(Effect::Log(work));
+    }
+
     /// Reads the path again.
     pub(super) fn wake(&mut self) {
         // Only the entries of a file sleep.
         let Some(source) = self.state.history().source().cloned() else { return };
         let library = self.state.history().library();
-        self.log_out(LogWork::Wake(source, library), LogState::Reading);
+        self.read_log(LogWork::Wake(source, library));
     }
 
     pub(super) fn woke(&mut self, path: Result<Path, StoreError>) {
@@ -218,13 +224,15 @@ impl Core {
         self.changes.read();
         let leaf = self.state.path().last().map(|leaf| leaf.id.clone());
         let library = self.state.history().library();
-        self.log_out(LogWork::CatchUp(leaf, library), LogState::Reading);
+        self.read_log(LogWork::CatchUp(leaf, library));
     }
 
     pub(super) fn caught_up(&mut self, grown: Result<Grown, StoreError>) {
         match grown {
             Ok(grown) => self.take_in(grown),
-            Err(error) => self.changes.lost(&error).into_iter().for_each(|event| self.emit(About::default(), event)),
+            Err(error) => {
+                self.changes.lost(&error).into_iter().for_each(|event| self.effects.emit(About::default(), event))
+            }
         }
     }
 
@@ -234,7 +242,7 @@ impl Core {
             return;
         }
         self.has_changed();
-        let follows = self.log_facts().access == Access::Write;
+        let follows = self.log.facts().access == Access::Write;
         let left = if follows { left_by(&grown, self.state.path()) } else { None };
         let is_moved = grown.path.is_some();
         self.state.change(|history| {
@@ -251,13 +259,13 @@ impl Core {
         }
         self.count();
         for placed in &grown.entries {
-            self.announce(&placed.entry, None);
+            self.effects.announce(&placed.entry, None);
         }
         if !self.state.history().is_asleep() {
             self.send_usage(self.state.usage());
         }
         if let Some((messages, leaf)) = left {
-            self.warn(
+            self.effects.warn(
                 NoticeCode::SessionBranched,
                 "Another program went on from an earlier entry",
                 format!(
@@ -269,24 +277,13 @@ impl Core {
         }
     }
 
-    /// Sends a warning.
-    pub(super) fn warn(&self, code: NoticeCode, title: &'static str, detail: impl Into<String>) {
-        self.emit(About::default(), Warning::new(code, title, detail).into());
-    }
-
-    /// Sends an information.
-    pub(super) fn inform(&self, code: NoticeCode, title: &str, detail: String) {
-        let event = Event::Notice { severity: Severity::Info, code, title: title.to_owned(), detail: Some(detail) };
-        self.emit(About::default(), event);
-    }
-
     /// Sends the ends of operations whose process died before it ended them.
     pub(super) fn end_interrupted(&mut self, left_behind: Vec<Unfinished>) {
         if left_behind.is_empty() {
             return;
         }
         for (operation, event) in interrupted::<OperationKind>(left_behind, &self.sent_usage) {
-            self.emit(About { entry: None, operation: Some(operation) }, event);
+            self.effects.emit(About { entry: None, operation: Some(operation) }, event);
         }
         self.record_running();
     }

@@ -59,7 +59,7 @@ impl Core {
         let left = |entry: &&Arc<Entry>| !done.contains(&entry.id);
         let entries: Vec<Arc<Entry>> = path[path.first_kept()..].iter().filter(left).cloned().collect();
         self.counting = Counting::Running(path[path.first_kept()..].iter().map(|entry| entry.id.clone()).collect());
-        self.start(Job::Count(entries));
+        self.effects.start(Job::Count(entries));
     }
 }
 

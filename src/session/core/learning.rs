@@ -231,7 +231,7 @@ impl Core {
                 Lesson::Doubt { model, limit, accepted } => {
                     let facts = Facts::of(&self.state, &self.recoveries.contexts, self.now, &self.stamps);
                     if let Some(notice) = self.upkeep.learning.notice_of_doubt(&model, limit, accepted, &facts) {
-                        self.emit(About::default(), notice.into());
+                        self.effects.emit(About::default(), notice.into());
                     }
                 }
             }
@@ -242,7 +242,7 @@ impl Core {
     pub(super) fn tell_of_window(&mut self) {
         let facts = Facts::of(&self.state, &self.recoveries.contexts, self.now, &self.stamps);
         if let Some(notice) = self.upkeep.learning.notice_of_window(&facts) {
-            self.emit(About::default(), notice.into());
+            self.effects.emit(About::default(), notice.into());
         }
     }
 }

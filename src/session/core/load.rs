@@ -35,9 +35,9 @@ impl Core {
             waiting: self.queue.len() + self.cancelled.len(),
             index: self.index.commands.len(),
             held: self.held.len(),
-            reads: self.reads.running,
+            reads: self.reads.len(),
             cancelled: self.effects.cancelled(),
-            costs: if self.writable().is_ok() { self.costs.len() } else { 0 },
+            costs: if self.log.writable(&self.state).is_ok() { self.costs.len() } else { 0 },
         }
     }
 }

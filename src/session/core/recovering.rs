@@ -21,8 +21,8 @@ use super::{
     commands::{append::Append, context::too_large},
     due::{Due, DueCompaction, DueRecovery},
     edit::Staged,
+    log_gate::{FollowUp, Write},
     work::Work,
-    writing::{FollowUp, Write},
 };
 use crate::{
     compaction::{
@@ -300,12 +300,12 @@ impl Core {
         if !choices.is_empty() {
             self.state.stored_model();
         }
-        others.iter().for_each(|entry| self.announce(entry, None));
+        others.iter().for_each(|entry| self.effects.announce(entry, None));
         self.send_usage(self.state.usage());
         let opening = self.opening(kind, Place::Top(id), asked, self.state.usage(), stop.clone());
         let operation = self.start_operation(opening);
         // It is in force, also where the recovery was cancelled while it was being written.
-        choices.iter().for_each(|entry| self.announce(entry, Some(operation.id.clone())));
+        choices.iter().for_each(|entry| self.effects.announce(entry, Some(operation.id.clone())));
         if let (Ok(_), Remedy::Promote(to)) = (&written, &remedy) {
             operation.emit(Event::ModelChanged { from: model, to: to.clone(), reason: ModelChange::Promotion });
         }
@@ -345,7 +345,7 @@ impl Core {
         let opening = self.opening(kind, place, Asked::Introduced, self.state.usage(), stop.clone());
         let compaction = self.start_operation(opening);
         let request = self.plan_request(None, Initiator::User, Cause::Rejected { share, stated });
-        self.start(Job::Plan(PlanOrder {
+        self.effects.start(Job::Plan(PlanOrder {
             id: compaction.id.clone(),
             request,
             authors: Authors::Anyone,
@@ -415,7 +415,7 @@ impl Core {
         if which.is_none() {
             self.recoveries.reported.clear();
         }
-        let FollowUp::Recovery(due) = self.follow_up() else { return None };
+        let FollowUp::Recovery(due) = self.log.follow_up() else { return None };
         let named = which.is_none_or(|which| *which == due.id) && !due.stop.requested();
         if named {
             due.stop.request();
@@ -445,7 +445,7 @@ impl Core {
 
     /// Whether requests for the context wait for a recovery.
     pub(super) fn recovers(&self) -> bool {
-        let is_written = matches!(self.follow_up(), FollowUp::Recovery(_) | FollowUp::Removal);
+        let is_written = matches!(self.log.follow_up(), FollowUp::Recovery(_) | FollowUp::Removal);
         is_written || self.recoveries.running.is_some() || !self.recoveries.reported.is_empty()
     }
 }

@@ -46,7 +46,7 @@ impl Core {
                 detail: Some(problem.to_string()),
             },
         };
-        self.emit(About::default(), event);
+        self.effects.emit(About::default(), event);
         if self.state.history().is_asleep() {
             return;
         }

@@ -15,8 +15,8 @@ use super::{
     Core,
     command::TransferRequest,
     costs::CostEntries,
+    log_gate::Write,
     work::{Task, TransferPhase, Work},
-    writing::Write,
 };
 use crate::{
     conversation::{
@@ -81,7 +81,7 @@ impl Core {
         if ticket.cancelled() {
             return ticket.fail(&Failure::Cancelled);
         }
-        let writable = if request.writes_here() { self.writable() } else { Ok(()) };
+        let writable = if request.writes_here() { self.log.writable(&self.state) } else { Ok(()) };
         let free = writable.and_then(|()| self.nothing_planned());
         if let Err(failure) = free.and_then(|()| self.operations.room_for(&OperationKind::BY_CLIENT)) {
             return ticket.fail(&failure);
@@ -182,19 +182,19 @@ impl Core {
         self.has_changed();
         self.count();
         for entry in delivery.entries() {
-            self.announce(&entry, id.clone());
+            self.effects.announce(&entry, id.clone());
         }
         if let Some(event) = delivery.event {
-            self.emit(About { entry: None, operation: id.clone() }, event);
+            self.effects.emit(About { entry: None, operation: id.clone() }, event);
         }
         if let Some(to) = self.state.model(self.state.path()).filter(|to| model.as_ref() != Some(to)) {
             // The change of the model stands on the branch that was left.
             self.upkeep.switched = None;
             let changed = Event::ModelChanged { from: model, to, reason: ModelChange::Restore };
-            self.emit(About { entry: None, operation: id.clone() }, changed);
+            self.effects.emit(About { entry: None, operation: id.clone() }, changed);
         }
         self.sent_usage = self.state.usage();
-        self.emit(About { entry: None, operation: id }, Event::UsageUpdated { usage: self.sent_usage.clone() });
+        self.effects.emit(About { entry: None, operation: id }, Event::UsageUpdated { usage: self.sent_usage.clone() });
         self.finish(operation, End::Completed(Product::Transferred(delivery.result)));
     }
 

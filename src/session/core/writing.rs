@@ -3,106 +3,44 @@
 mod appends;
 mod edits;
 
-use super::{command::Command, due::DueRecovery};
+use super::{
+    command::Command,
+    log_gate::{Back, Write},
+};
 use crate::{
     conversation::{entry::Entry, path::Path, undo::Undoing},
-    ids::OperationId,
-    log::{Access, Appended, Placed, error::StoreError},
-    protocol::{errors::Failure, events::Event, notices::NoticeCode},
+    log::{Appended, Placed, error::StoreError},
+    protocol::{errors::Failure, notices::NoticeCode},
     session::{
         core::{
-            Core, LogState,
+            Core,
             background::IndexBuild,
-            commands::entries,
             work::{TransferPhase, Work},
         },
-        effects::Ticket,
+        effects::{Effect, Ticket},
         fault::{Fault, planted},
         jobs::{IndexBuilt, defect},
         log_work::{AppendWork, Fetch, Fetched, LogDone, LogFacts, LogWork, UndoWork, placed},
         operations::End,
     },
-    wire::{outbox::About, transport},
 };
 use std::sync::Arc;
 
-/// Size above which an entry is announced by its id and type alone, in bytes.
-const LARGEST_ANNOUNCED: usize = 48 * 1024;
-
-/// Entries on their way to the disk, with the requests that they answer and the work that follows them.
-pub(super) trait Write: Send {
-    /// The entries, in the order of the file.
-    fn entries(&self) -> Vec<Arc<Entry>>;
-
-    /// An undo, whose entries depend on the path without the compaction.
-    fn take_undoing(&mut self) -> Option<Undoing> {
-        None
-    }
-
-    /// Takes the entry that was written after the others, where they move the session to another path.
-    fn take_added(&mut self, _: Arc<Entry>) {}
-
-    /// Sets the entries that an undo became.
-    fn set_undone(&mut self, _: Vec<Arc<Entry>>) {}
-
-    /// Goes on after the entries are on disk and on the path.
-    fn written(self: Box<Self>, core: &mut Core);
-
-    /// Goes on after the entries could not be written.
-    fn not_written(self: Box<Self>, core: &mut Core, failure: &Failure);
-
-    /// Begins again after another program was faster, after its entries.
-    fn again(self: Box<Self>, core: &mut Core);
-
-    /// Goes on after a panic has lost the log. Requests are answered when they are dropped.
-    fn lost(self: Box<Self>, _: &mut Core) {}
-
-    /// The work that the session starts after the write.
-    fn follow_up(&self) -> FollowUp<'_> {
-        FollowUp::None
-    }
-}
-
-/// The work that a session starts after a write, without input.
-pub(super) enum FollowUp<'a> {
-    /// Nothing that a client waits for.
-    None,
-    /// The context is measured again.
-    Measure,
-    /// A failed answer has left the context.
-    Removal,
-    /// The recovery starts.
-    Recovery(&'a DueRecovery),
-}
-
-/// Requests whose entries are on disk, and whose answers wait for counts.
-pub(super) trait Unanswered: Send {
-    /// Answers them.
-    fn counted(self: Box<Self>, core: &mut Core);
-}
-
 impl Core {
-    /// The work that the session starts after the write that runs.
-    pub(super) fn follow_up(&self) -> FollowUp<'_> {
-        match &self.log {
-            LogState::Writing(_, write) => write.follow_up(),
-            _ => FollowUp::None,
-        }
-    }
-
     /// Writes entries. The result comes back as an input.
     pub(super) fn write(&mut self, mut write: Box<dyn Write>) {
         let work = match write.take_undoing() {
             Some(undoing) => self.undo_work(undoing),
             None => self.append_work(&*write),
         };
-        self.log_out(work, |log| LogState::Writing(log, write));
+        self.log.writes(write);
+        self.effects.push(Effect::Log(work));
     }
 
     fn append_work(&mut self, write: &dyn Write) -> LogWork {
         let entries = write.entries();
         let continues = self.state.path().continues_with_all(&entries);
-        let access = self.log_facts().access;
+        let access = self.log.facts().access;
         let adds = match continues {
             true => None,
             false => self.upkeep.after_turn.entry_there(&self.state.id, access, &mut self.stamps),
@@ -126,7 +64,7 @@ impl Core {
 
     /// An undo. Its entries depend on the path without the compaction, which is read first.
     fn undo_work(&mut self, undoing: Undoing) -> LogWork {
-        let access = self.log_facts().access;
+        let access = self.log.facts().access;
         let adds = self.upkeep.after_turn.entry_there(&self.state.id, access, &mut self.stamps);
         LogWork::Undo(Box::new(UndoWork {
             adds,
@@ -140,31 +78,27 @@ impl Core {
 
     /// The log is back.
     pub(super) fn log_is_back(&mut self, done: Option<LogDone>, facts: LogFacts) {
-        let (write, fetching) = match std::mem::replace(&mut self.log, LogState::Ready(facts)) {
-            LogState::Writing(_, write) => (Some(write), None),
-            LogState::Fetching(_, command, ticket) => (None, Some((command, ticket))),
-            LogState::Reading(_) | LogState::Ready(_) | LogState::Counting(..) => (None, None),
-        };
+        let back = self.log.is_back(facts);
         let Some(done) = done else {
             self.log_is_lost();
-            if let Some(write) = write {
+            if let Back::Written(write) = back {
                 write.lost(self);
             }
             return;
         };
-        match (done, write, fetching) {
-            (LogDone::Wrote { appended, path, undone, added }, Some(mut write), None) => {
+        match (done, back) {
+            (LogDone::Wrote { appended, path, undone, added }, Back::Written(mut write)) => {
                 added.into_iter().for_each(|added| write.take_added(added));
                 self.wrote(appended, path, undone, write);
             }
-            (LogDone::Woke(path), None, None) => self.woke(path),
-            (LogDone::CaughtUp(grown), None, None) => self.caught_up(grown),
-            (LogDone::Indexed(result), None, None) => {
+            (LogDone::Woke(path), Back::Read) => self.woke(path),
+            (LogDone::CaughtUp(grown), Back::Read) => self.caught_up(grown),
+            (LogDone::Indexed(result), Back::Read) => {
                 self.indexed(result.map_or_else(IndexBuilt::Failed, IndexBuilt::Made));
             }
-            (LogDone::Fetched(fetched), None, Some((command, ticket))) => self.fetched(fetched, command, ticket),
+            (LogDone::Fetched(fetched), Back::Fetched(command, ticket)) => self.fetched(fetched, command, ticket),
             // A cancel has taken the command.
-            (LogDone::Fetched(_), None, None) => {}
+            (LogDone::Fetched(_), Back::Read) => {}
             _ => tracing::error!("a result of the log belongs to no work"),
         }
         self.continue_indexing();
@@ -172,9 +106,7 @@ impl Core {
 
     /// A panic has lost the log: the session ends, and waiting requests are answered. Nothing can be written any more.
     fn log_is_lost(&mut self) {
-        if let LogState::Ready(facts) = &mut self.log {
-            facts.access = Access::Read;
-        }
+        self.log.is_lost();
         match self.work.take() {
             Work::Committing(operation) | Work::Transfer(operation, TransferPhase::Writing { .. }) => {
                 self.finish(operation, End::Failed(defect()));
@@ -210,7 +142,7 @@ impl Core {
                 self.state.change(|history| {
                     others.iter().for_each(|placed| history.push(placed.clone()));
                 });
-                others.iter().for_each(|placed| self.announce(&placed.entry, None));
+                others.iter().for_each(|placed| self.effects.announce(&placed.entry, None));
                 self.warn_of_branch(&others);
                 at
             }
@@ -247,7 +179,7 @@ impl Core {
         let messages = others.iter().filter(|placed| placed.entry.in_context()).count();
         if let (true, Some(last)) = (messages > 0, others.last()) {
             let last = &last.entry.id;
-            self.warn(
+            self.effects.warn(
                 NoticeCode::SessionBranched,
                 "Another program wrote to this session at the same moment",
                 format!(
@@ -261,7 +193,8 @@ impl Core {
 
     /// Reads the entries that a command needs. The command is handled again after the read, before all others.
     pub(super) fn fetch(&mut self, fetch: Fetch, command: Command, ticket: Ticket) {
-        self.log_out(LogWork::Fetch(fetch), |log| LogState::Fetching(log, command, ticket));
+        self.log.fetches(command, ticket);
+        self.effects.push(Effect::Log(LogWork::Fetch(fetch)));
     }
 
     fn fetched(&mut self, fetched: Result<Fetched, StoreError>, command: Command, ticket: Ticket) {
@@ -272,15 +205,6 @@ impl Core {
             }
             Err(error) => ticket.fail(&error.into()),
         }
-    }
-
-    pub(super) fn announce(&self, entry: &Entry, operation: Option<OperationId>) {
-        let whole = transport::escaped_len(entry.line()) <= LARGEST_ANNOUNCED;
-        let event = Event::EntryAppended {
-            entry: whole.then(|| entries::wire(entry)),
-            entry_type: (!whole).then(|| entry.kind.clone()),
-        };
-        self.emit(About { entry: Some(entry.id.clone()), operation }, event);
     }
 }
 

@@ -15,7 +15,7 @@ impl Core {
         let fullness = self.state.measure();
         let (tokens, window) = (fullness.context_tokens, fullness.budget.window);
         let until = resting::rests_to(&fullness.with_reported_overhead());
-        self.inform(
+        self.effects.inform(
             NoticeCode::AutoCompactionResumes,
             "Automatic compaction acts again after an undo",
             format!(

@@ -39,7 +39,7 @@ impl Core {
                     self.record_running();
                 }
                 Step::Record(failed) => self.costs.add_failed(failed),
-                Step::Warn(warning) => self.emit(About::default(), warning.into()),
+                Step::Warn(warning) => self.effects.emit(About::default(), warning.into()),
             }
         }
     }
@@ -62,7 +62,7 @@ impl Core {
         let request = self.plan_request(None, Initiator::User, Cause::Ahead);
         let operation = self.start_operation(opening);
         let order = self.upkeep.ahead.begin(operation, request, usage.context_tokens, self.now);
-        self.start(Job::Plan(order));
+        self.effects.start(Job::Plan(order));
     }
 
     /// Whether a summary may begin ahead.

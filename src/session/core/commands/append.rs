@@ -50,7 +50,7 @@ impl Core {
             ticket.fail(&Failure::Cancelled);
             return true;
         }
-        if let Err(failure) = self.writable() {
+        if let Err(failure) = self.log.writable(&self.state) {
             ticket.fail(&failure);
             return true;
         }

@@ -8,7 +8,7 @@ use crate::{
     },
     session::{
         core::{
-            Core, LogState,
+            Core,
             command::Command,
             work::{TransferPhase, Unbegun, Unstarted, Work},
         },
@@ -24,7 +24,7 @@ impl Core {
     /// answer goes out before the end events. Only the answer that names a compaction after the turn waits, for the entry
     /// after which no restart brings that one back.
     pub(in crate::session::core) fn cancel(&mut self, which: Option<&OperationId>, ticket: Ticket) {
-        let access = self.log_facts().access;
+        let access = self.log.facts().access;
         self.idle.rounds.arm(self.now);
         let round = which.is_none().then(|| self.take_unstarted_round()).flatten();
         let cancelling = self.operations.cancel(which);
@@ -54,7 +54,7 @@ impl Core {
         let cancelling = self.operations.cancel(which);
         self.cancel_due_recovery(which);
         self.forget_switch(which);
-        let access = self.log_facts().access;
+        let access = self.log.facts().access;
         let delayed = match which {
             Some(_) => self.upkeep.after_turn.take(which),
             None => self.upkeep.after_turn.take_at_end(access),
@@ -98,7 +98,7 @@ impl Core {
 
     /// Takes out the compactions and transfers that were sent before a cancel and have not been handled.
     fn take_waiting(&mut self) -> Vec<Unstarted> {
-        let fetching = self.take_fetching();
+        let fetching = self.log.take_fetching();
         let for_index = self.index.commands.take_out(Command::can_be_cancelled);
         let waiting = fetching.into_iter().chain(for_index).chain(self.queue.take_out(Command::can_be_cancelled));
         let request = |(command, ticket)| match command {
@@ -115,21 +115,6 @@ impl Core {
             _ => None,
         };
         waiting.filter_map(request).collect()
-    }
-
-    /// Takes out the command for which the log is out with a read, if a cancel stops it. The result of the read is ignored.
-    fn take_fetching(&mut self) -> Option<(Command, Ticket)> {
-        let facts = match &self.log {
-            LogState::Fetching(facts, command, _) if command.can_be_cancelled() => *facts,
-            _ => return None,
-        };
-        match std::mem::replace(&mut self.log, LogState::Reading(facts)) {
-            LogState::Fetching(_, command, ticket) => Some((command, ticket)),
-            other => {
-                self.log = other;
-                None
-            }
-        }
     }
 
     /// Ends compactions that were cancelled before their starts were sent, or leaves them to the turns.
@@ -169,9 +154,9 @@ impl Core {
     /// log is back, and is written first. So is the entry which says that a compaction waits no more for the end of the turn:
     /// after its end event no restart brings it back.
     pub(in crate::session::core) fn may_end_cancelled(&self) -> bool {
-        self.has_log()
+        self.log.is_here()
             && !self.cancelled.is_empty()
-            && !self.upkeep.after_turn.must_write(self.log_facts().access)
+            && !self.upkeep.after_turn.must_write(self.log.facts().access)
             && self.work.operation().is_none_or(|operation| !operation.is_open())
     }
 

@@ -88,11 +88,11 @@ impl Core {
                 let stop = || stop.requested() || blocking.is_stopped();
                 Answer::from(jobs::dry_run(request, &authors, access, &stop))
             };
-            return self.spawn_outside(ticket, read);
+            return self.reads.start_outside(ticket, read);
         }
         let (id, stop) = (self.stamps.operation(), Stop::default());
         self.moves(&id, &params);
-        self.start(Job::Plan(PlanOrder { id: id.clone(), request, authors, former: None, stop: stop.clone() }));
+        self.effects.start(Job::Plan(PlanOrder { id: id.clone(), request, authors, former: None, stop: stop.clone() }));
         let asked = Asked::by(ticket, params.wait);
         self.work = Work::Planning(Request { id, kind: OperationKind::BY_CLIENT, params, asked, stop });
     }
@@ -106,7 +106,7 @@ impl Core {
         if dry_run {
             return Ok(());
         }
-        self.writable()?;
+        self.log.writable(&self.state)?;
         self.nothing_planned()?;
         self.operations.room_for(&OperationKind::BY_CLIENT)
     }
@@ -160,7 +160,7 @@ impl Core {
             return self.speculate(|ahead, facts| ahead.planned(result, facts));
         }
         match self.work.take() {
-            Work::Planning(request) if request.id == *id && self.listens() => self.begin(request, result),
+            Work::Planning(request) if request.id == *id && self.log.is_free() => self.begin(request, result),
             Work::Planning(request) if request.id == *id => self.work = Work::Planned(request, Box::new(result)),
             Work::Preparing(operation, focus) if operation.id == *id => match result {
                 Ok(made) => self.draft(operation, made, focus),
@@ -222,7 +222,7 @@ impl Core {
         let tokens = self.costs.tokens_for(trigger, self.upkeep.ahead.tokens(&self.facts()), &self.facts());
         let PlanMade { planned: Planned { plan, .. }, candidates, native, only } = made;
         let hooks = self.hooks_of(kind);
-        self.start(Job::Draft(DraftOrder {
+        self.effects.start(Job::Draft(DraftOrder {
             id,
             trigger,
             tokens,
@@ -278,7 +278,13 @@ impl Core {
                 if self.upkeep.ahead.is_outgrown(drafted, &draft, &self.state) {
                     let (id, stop) = (operation.id.clone(), operation.stop.clone());
                     let request = self.plan_request(None, Initiator::User, Cause::Due);
-                    self.start(Job::Plan(PlanOrder { id, request, authors: Authors::Anyone, former: None, stop }));
+                    self.effects.start(Job::Plan(PlanOrder {
+                        id,
+                        request,
+                        authors: Authors::Anyone,
+                        former: None,
+                        stop,
+                    }));
                     self.work = Work::Preparing(operation, Focus::default());
                     return;
                 }

@@ -84,7 +84,7 @@ impl Core {
             }
             Way::Hold => {}
             // A start follows the answer and the events of the write before it.
-            Way::Maintain if !self.listens() => {
+            Way::Maintain if !self.log.is_free() => {
                 return self.queue.put_back(Command::call::<SessionContext>(params), ticket);
             }
             Way::Maintain => self.maintain(),
@@ -205,8 +205,8 @@ impl Core {
     /// Makes a context beside the session. Images are read from files of their own.
     fn read_context(&mut self, ticket: Ticket, view: &View, read: impl FnOnce(&Blocking) -> Answer + Send + 'static) {
         match view.blobs() {
-            None => self.spawn_read(ticket, read),
-            Some(_) => self.spawn_outside(ticket, move |_, blocking| read(blocking)),
+            None => self.reads.start(ticket, read),
+            Some(_) => self.reads.start_outside(ticket, move |_, blocking| read(blocking)),
         }
     }
 }

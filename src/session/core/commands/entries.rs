@@ -2,10 +2,7 @@
 //! immediately. All others are found by the index and read from the file beside the core.
 
 use crate::{
-    conversation::{
-        entry::{self, Entry},
-        path::Path,
-    },
+    conversation::{entry::Entry, path::Path},
     ids::EntryId,
     log::index::{Index, Place},
     protocol::{
@@ -18,11 +15,10 @@ use crate::{
             Core,
             command::{Command, SessionMethod},
         },
-        effects::{Answer, Ticket},
+        effects::{Answer, Ticket, telling::wire},
         state::State,
     },
 };
-use serde_json::value::RawValue;
 
 /// Entries of a page without a `limit`.
 const PAGE: usize = 1_000;
@@ -73,7 +69,7 @@ impl Core {
         };
         let wanted = self.state.history().wanted(places.iter().copied());
         let leaf = self.state.visible_leaf();
-        self.spawn_read(ticket, move |blocking| {
+        self.reads.start(ticket, move |blocking| {
             let mut page = Page::new(&params);
             for entry in wanted.read(blocking) {
                 match entry {
@@ -95,7 +91,7 @@ impl Core {
             return ticket.fail(&Failure::no_entry(&params.entry_id));
         };
         let wanted = self.state.history().wanted([place]);
-        self.spawn_read(ticket, move |blocking| {
+        self.reads.start(ticket, move |blocking| {
             let entry = wanted.read(blocking).next().unwrap_or_else(|| unreachable!("one was asked for"));
             let found = entry.map_err(Failure::from).and_then(|entry| {
                 let same = entry.id == params.entry_id;
@@ -182,16 +178,6 @@ impl<'a> Page<'a> {
     fn answer(self, leaf_entry_id: Option<EntryId>, next_cursor: Option<EntryId>) -> EntriesAnswer {
         EntriesAnswer { entries: self.entries, leaf_entry_id, next_cursor }
     }
-}
-
-/// An entry on the wire: its line, with the parent that it has in the tree.
-#[must_use]
-pub fn wire(entry: &Entry) -> types::Entry {
-    types::Entry(raw(&entry.line_with_parent()))
-}
-
-fn raw(json: &str) -> Box<RawValue> {
-    RawValue::from_string(entry::one_line(json).into_owned()).expect("lines and messages were read as JSON")
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ impl SessionMethod for SessionExport {
         let path = core.state.history().wanted(leaf.map(|leaf| index.path_to(leaf)).unwrap_or_default());
         let whole = core.state.history().wanted(index.after(None).collect::<Vec<_>>());
         match Export::new(&core.state, params, path, whole) {
-            Ok(export) => core.spawn_outside(ticket, move |_, blocking| Answer::from(export.run(blocking))),
+            Ok(export) => core.reads.start_outside(ticket, move |_, blocking| Answer::from(export.run(blocking))),
             Err(failure) => ticket.fail(&failure),
         }
     }

@@ -42,7 +42,7 @@ impl Core {
         };
         operation.commits();
         let founded = Founded::Compaction { session: founding.id().clone(), result };
-        self.start(Job::Found(operation.id.clone(), Box::new(founding)));
+        self.effects.start(Job::Found(operation.id.clone(), Box::new(founding)));
         self.work = Work::Founding(operation, Box::new(founded));
     }
 

@@ -18,10 +18,10 @@ impl SessionMethod for SessionSearch {
             ));
         }
         let search = Search::new(&params);
-        let end = core.log_facts().end;
+        let end = core.log.facts().end;
         match core.state.history().source().cloned() {
             Some(source) => {
-                core.spawn_read(ticket, move |blocking| {
+                core.reads.start(ticket, move |blocking| {
                     Answer::from(search.file(&source, end, blocking).map_err(Failure::from))
                 });
             }
@@ -29,7 +29,7 @@ impl SessionMethod for SessionSearch {
                 let index = core.state.history().index();
                 let places: Vec<_> = index.map(|index| index.after(None).rev().collect()).unwrap_or_default();
                 let wanted = core.state.history().wanted(places);
-                core.spawn_read(ticket, move |blocking| {
+                core.reads.start(ticket, move |blocking| {
                     Answer::from(search.entries(wanted, blocking).map_err(Failure::from))
                 });
             }

@@ -46,7 +46,7 @@ impl Core {
     /// The result of `session/status`.
     #[must_use]
     pub fn status_answer(&self) -> StatusAnswer {
-        let stats = self.log_facts().stats;
+        let stats = self.log.facts().stats;
         StatusAnswer {
             session: self.state.info(self.status()),
             queue: Queue::default(),
@@ -71,7 +71,7 @@ impl Core {
             let what = format!("its session is open already, from {}; close that one first", file.display());
             return Err(Failure::params("path", what));
         }
-        if self.log_facts().access == Access::Read && params.read_only != Some(true) {
+        if self.log.facts().access == Access::Read && params.read_only != Some(true) {
             let what =
                 "the session is open here to look at only; close it with session/close, then load it to write to it";
             return Err(Failure::params("readOnly", what));

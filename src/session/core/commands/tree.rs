@@ -40,7 +40,7 @@ impl SessionMethod for SessionTree {
         let wanted = core.state.history().wanted(places);
         let labels = index.labels();
         let leaf = core.state.visible_leaf();
-        core.spawn_read(ticket, move |blocking| {
+        core.reads.start(ticket, move |blocking| {
             let nodes = wanted.read(blocking).map(|entry| {
                 let entry = entry?;
                 let label = labels.of(&entry.id).map(str::to_owned);

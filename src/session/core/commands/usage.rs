@@ -46,7 +46,7 @@ impl Core {
         let pruning = self.upkeep.pruning.map(|considered| format!(" {considered}"));
         let why = self.why() + &pruning.unwrap_or_default();
         let mut off = self.state.settings().switched_off(self.state.model(self.state.path()).as_ref());
-        if self.writable().is_err() {
+        if self.log.writable(&self.state).is_err() {
             off.push("writing (readOnly of session/load)".to_owned());
         }
         let fullness = self.state.measure();
@@ -72,7 +72,7 @@ impl Core {
     pub(in crate::session::core) fn send_usage(&mut self, usage: Usage) {
         if usage != self.sent_usage {
             self.sent_usage = usage.clone();
-            self.emit(About::default(), Event::UsageUpdated { usage });
+            self.effects.emit(About::default(), Event::UsageUpdated { usage });
         }
     }
 }

@@ -4,7 +4,7 @@ use super::CostEntries;
 use crate::{
     conversation::entry::Entry,
     protocol::{errors::Failure, notices::NoticeCode},
-    session::core::{Core, writing::Write},
+    session::core::{Core, log_gate::Write},
 };
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ impl Write for CostEntries {
     }
 
     fn written(self: Box<Self>, core: &mut Core) {
-        self.entries.iter().for_each(|entry| core.announce(entry, None));
+        self.entries.iter().for_each(|entry| core.effects.announce(entry, None));
     }
 
     fn not_written(self: Box<Self>, core: &mut Core, failure: &Failure) {
@@ -22,7 +22,7 @@ impl Write for CostEntries {
             tracing::warn!(%failure, "the failure of a summary ahead could not be recorded");
             return;
         }
-        core.warn(
+        core.effects.warn(
             NoticeCode::CostsNotRecorded,
             "The costs of model requests could not be recorded",
             format!("{failure}. session/usage lacks {} of them.", self.len()),

@@ -81,7 +81,7 @@ impl Core {
         Check {
             facts: self.facts(),
             is_busy: !self.nothing_waits(),
-            is_writable: self.writable().is_ok(),
+            is_writable: self.log.writable(&self.state).is_ok(),
             rests: self.rests(),
             is_exhausted: self.idle.rounds.is_exhausted(),
             sent_tokens: self.sent_usage.context_tokens,
@@ -109,7 +109,7 @@ impl Core {
 
     /// A `session/run_idle`: starts the round that the timer would start, at once.
     pub(in crate::session::core) fn run_idle(&mut self, ticket: Ticket) {
-        if let Err(failure) = self.writable() {
+        if let Err(failure) = self.log.writable(&self.state) {
             return ticket.fail(&failure);
         }
         let objection = self.idle_check().objection();
@@ -121,7 +121,7 @@ impl Core {
         let (id, stop) = (self.stamps.operation(), Stop::default());
         let request = self.plan_request(None, Initiator::User, Cause::Due);
         let (authors, former) = (Authors::Anyone, None);
-        self.start(Job::Plan(PlanOrder { id: id.clone(), request, authors, former, stop: stop.clone() }));
+        self.effects.start(Job::Plan(PlanOrder { id: id.clone(), request, authors, former, stop: stop.clone() }));
         let (asked, seconds) = self.idle.rounds.plans(self.now);
         let params = CompactParams::of(self.state.id.clone());
         self.work = Work::Planning(Request { id, kind: OperationKind::Idle { seconds }, params, asked, stop });

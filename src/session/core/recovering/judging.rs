@@ -89,7 +89,7 @@ impl Core {
     pub(in crate::session::core) fn tell_of(&self, answer: &Arc<Entry>) {
         let cut_off = answer.outline().is_some_and(|outline| outline.cut_off);
         if cut_off && self.judge(answer).is_some_and(|judged| judged.verdict == Verdict::Shortened) {
-            self.warn(
+            self.effects.warn(
                 NoticeCode::AnswerCutOff,
                 "The answer is cut off",
                 "The model reached its output limit, or the end of its window. The text that came is kept. To get the rest, ask \

@@ -11,7 +11,7 @@ use crate::{
             Core, Starts,
             due::DueRecovery,
             edit::Staged,
-            writing::{FollowUp, Write},
+            log_gate::{FollowUp, Write},
         },
         operations::Asked,
     },
@@ -41,7 +41,7 @@ impl Write for Removal {
 
     fn not_written(self: Box<Self>, core: &mut Core, failure: &Failure) {
         let title = "A failed answer could not be removed from the context";
-        core.warn(NoticeCode::FailedAnswerKept, title, failure.to_string());
+        core.effects.warn(NoticeCode::FailedAnswerKept, title, failure.to_string());
         core.answer_held();
     }
 
@@ -126,7 +126,7 @@ impl Core {
 
     /// Answers have left the context.
     pub(in crate::session::core) fn removed(&mut self, staged: &Staged) {
-        staged.entries.iter().for_each(|entry| self.announce(entry, None));
+        staged.entries.iter().for_each(|entry| self.effects.announce(entry, None));
         self.send_usage(self.state.usage());
         self.answer_held();
     }

@@ -97,7 +97,7 @@ impl Core {
     pub(in crate::session::core) fn tell_of_model(&self, from: Option<ModelRef>) {
         let to = self.state.model(self.state.path());
         if let Some(to) = to.filter(|to| from.as_ref() != Some(to)) {
-            self.emit(About::default(), Event::ModelChanged { from, to, reason: ModelChange::User });
+            self.effects.emit(About::default(), Event::ModelChanged { from, to, reason: ModelChange::User });
         }
     }
 }

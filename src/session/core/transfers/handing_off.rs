@@ -84,7 +84,7 @@ impl Core {
             fullness: self.state.measure(),
             room,
         };
-        self.start(Job::Transfer(TransferOrder {
+        self.effects.start(Job::Transfer(TransferOrder {
             id,
             work: TransferWork::Handoff(Box::new(order)),
             settings: self.state.settings().clone(),
@@ -187,7 +187,7 @@ impl Core {
         made.session = Some(founding.id().clone());
         let saved = founding.saved.clone();
         operation.commits();
-        self.start(Job::Found(operation.id.clone(), Box::new(founding)));
+        self.effects.start(Job::Found(operation.id.clone(), Box::new(founding)));
         self.work = Work::Founding(operation, Box::new(Founded::Handoff { made, saved }));
     }
 

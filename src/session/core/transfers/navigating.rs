@@ -114,7 +114,7 @@ impl Core {
         }
         let pins = LeftPin::between(self.state.path(), &route.there);
         let order = BranchOrder { route, params, old_leaf, pins, view: self.state.view(), hooks, summarizes };
-        self.start(Job::Transfer(TransferOrder {
+        self.effects.start(Job::Transfer(TransferOrder {
             id,
             work: TransferWork::Branch(Box::new(order)),
             settings: self.state.settings().clone(),

@@ -58,7 +58,7 @@ impl Core {
         }
         let (id, stop) = (self.stamps.operation(), Stop::default());
         let kind = OperationKind::Transfer(Transfer::Reference(Self::reference_of(&params)));
-        self.start(Job::Source(SourceOrder { id: id.clone(), from: params.from_session_id }));
+        self.effects.start(Job::Source(SourceOrder { id: id.clone(), from: params.from_session_id }));
         let asked = Asked::by(ticket, params.wait);
         self.work = Work::Referring(Referring { question, unstarted: Unstarted { id, kind, asked, stop } }, None);
     }
@@ -102,7 +102,7 @@ impl Core {
         match self.work.take() {
             Work::Referring(request, None) if request.unstarted.id == *id => {
                 // A start follows the answer and the events of the write before it.
-                if self.listens() {
+                if self.log.is_free() {
                     self.begin_reference(request, result);
                 } else {
                     self.work = Work::Referring(request, Some(Box::new(result)));
@@ -129,7 +129,7 @@ impl Core {
         let operation = self.start_operation(opening);
         let order =
             ReferenceOrder { source, question, newest: self.newest_messages(), cap, scale: self.state.measure().scale };
-        self.start(Job::Transfer(TransferOrder {
+        self.effects.start(Job::Transfer(TransferOrder {
             id,
             work: TransferWork::Reference(Box::new(order)),
             settings: self.state.settings().clone(),

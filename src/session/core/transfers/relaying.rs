@@ -117,7 +117,7 @@ impl Core {
         };
         let model = self.state.model(&covered);
         let work = TransferWork::Handoff(Box::new(order));
-        self.start(Job::Transfer(TransferOrder { id, work, settings, model, stop }));
+        self.effects.start(Job::Transfer(TransferOrder { id, work, settings, model, stop }));
         let handing = HandingOff { goal: None, covered, is_draft: false, saves: false };
         self.upkeep.relays.around = Some(around);
         self.work = Work::Transfer(operation, TransferPhase::Making(Box::new(Task::Handoff(handing))));
@@ -168,7 +168,7 @@ impl Core {
             handoff.finish(end, &self.sent_usage, Vec::new());
             self.record_running();
             let request = self.plan_request(None, Initiator::User, Cause::Due);
-            self.start(Job::Plan(PlanOrder { id, request, authors: Authors::Anyone, former: None, stop }));
+            self.effects.start(Job::Plan(PlanOrder { id, request, authors: Authors::Anyone, former: None, stop }));
             self.work = Work::Preparing(around, Focus::default());
             return;
         };

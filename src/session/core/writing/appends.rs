@@ -1,6 +1,5 @@
 //! Appends: consecutive ones become one write, and each is answered with the maintenance that follows.
 
-use super::{Unanswered, Write};
 use crate::{
     conversation::{entry::Entry, mirroring},
     protocol::{
@@ -8,7 +7,12 @@ use crate::{
         types::{AppendAnswer, AppendParams},
     },
     session::{
-        core::{Core, LogState, command::Command, commands::append::Append},
+        core::{
+            Core,
+            command::Command,
+            commands::append::Append,
+            log_gate::{Unanswered, Write},
+        },
         effects::Ticket,
     },
 };
@@ -71,7 +75,7 @@ impl Core {
                         && params.parent_entry_id.is_none()
                         && params.expected_leaf_id.is_none()
                         && self.index.commands.is_empty()
-                        && self.listens() =>
+                        && self.log.is_free() =>
                 {
                     if !self.stage(params, ticket, &mut appends) {
                         return appends;
@@ -110,11 +114,8 @@ impl Core {
             self.learn_from(&append.staged.entries);
         }
         self.count();
-        if self.seems_due()
-            && let LogState::Ready(facts) = self.log
-        {
-            self.log = LogState::Counting(facts, Box::new(Appends(appends)));
-            return;
+        if self.seems_due() && self.log.is_free() {
+            return self.log.waits_for_counts(Box::new(Appends(appends)));
         }
         self.answer_appends(appends);
     }
@@ -137,7 +138,7 @@ impl Core {
                 next: self.next(due.as_ref().filter(|_| at == last)),
             });
             for entry in &staged.entries {
-                self.announce(entry, None);
+                self.effects.announce(entry, None);
             }
         }
         self.send_usage(usage.clone());
@@ -146,7 +147,7 @@ impl Core {
             self.tell_of(&newest);
         }
         if let Some((code, title, detail)) = remark {
-            self.warn(code, title, detail);
+            self.effects.warn(code, title, detail);
         }
         self.tell_of_window();
         match due {

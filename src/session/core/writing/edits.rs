@@ -1,15 +1,15 @@
 //! Requests that write entries which are neither messages nor compactions.
 
-use super::{Unanswered, Write};
 use crate::{
     conversation::{entry::Entry, undo::Undoing},
     log::history::History,
     protocol::errors::Failure,
     session::{
         core::{
-            Core, LogState,
+            Core,
             command::Command,
             edit::{self, Edit},
+            log_gate::{Unanswered, Write},
         },
         effects::Ticket,
         operations::Asked,
@@ -69,7 +69,7 @@ impl Core {
             return ticket.fail(&Failure::Cancelled);
         }
         let busy = || if edit.rewrites_context() { self.free() } else { Ok(()) };
-        if let Err(failure) = self.writable().and_then(|()| busy()) {
+        if let Err(failure) = self.log.writable(&self.state).and_then(|()| busy()) {
             return ticket.fail(&failure);
         }
         match edit.stage(&self.state, &mut self.stamps) {
@@ -94,12 +94,8 @@ impl Core {
         }
         self.note_switch(&staged);
         self.count();
-        if self.upkeep.switched.is_some()
-            && self.seems_too_large()
-            && let LogState::Ready(facts) = self.log
-        {
-            self.log = LogState::Counting(facts, Box::new(EditWrite { edit, staged, ticket }));
-            return;
+        if self.upkeep.switched.is_some() && self.seems_too_large() && self.log.is_free() {
+            return self.log.waits_for_counts(Box::new(EditWrite { edit, staged, ticket }));
         }
         self.answer_edit(&*edit, staged, ticket);
     }
@@ -116,12 +112,12 @@ impl Core {
         staged.next = self.next(due.as_ref());
         ticket.answer(edit.answer(self, &staged));
         for entry in &staged.entries {
-            self.announce(entry, None);
+            self.effects.announce(entry, None);
         }
         if !staged.entries.is_empty()
             && let Some(event) = edit.event(&self.state, &staged)
         {
-            self.emit(About::default(), event);
+            self.effects.emit(About::default(), event);
         }
         self.send_usage(self.state.usage());
         self.tell_of_window();

@@ -14,7 +14,8 @@ use crate::{
     },
     session::{
         core::{
-            Core, commands::compacting::result::sent, commands::notices, costs::CostEntries, work::Work, writing::Write,
+            Core, commands::compacting::result::sent, commands::notices, costs::CostEntries, log_gate::Write,
+            work::Work,
         },
         fault::{Fault, planted},
         jobs::defect,
@@ -124,7 +125,7 @@ impl Core {
         self.costs.lacked(made.unaffordable);
         self.state.change(History::trim);
         for entry in write.entries() {
-            self.announce(&entry, Some(operation.id.clone()));
+            self.effects.announce(&entry, Some(operation.id.clone()));
         }
         self.sent_usage = self.state.usage();
         operation.emit(Event::UsageUpdated { usage: self.sent_usage.clone() });

@@ -19,12 +19,13 @@ use crate::{
 impl Core {
     /// Takes a request for a compaction after the turn. Where the session ends before the turn, the compaction ends at once.
     pub(in crate::session::core) fn delay(&mut self, params: CompactParams, ticket: Ticket) {
-        let accepted = self.writable().and_then(|()| self.upkeep.after_turn.accepts(&params, &self.state));
+        let accepted =
+            self.log.writable(&self.state).and_then(|()| self.upkeep.after_turn.accepts(&params, &self.state));
         if let Err(failure) = accepted {
             return ticket.fail(&failure);
         }
         let asked = Asked::by(ticket, params.wait);
-        if self.goes_on() || after_turn::outlives_session(&asked, self.log_facts().access) {
+        if self.goes_on() || after_turn::outlives_session(&asked, self.log.facts().access) {
             let steps = self.upkeep.after_turn.ask(params, asked, &self.state, &mut self.stamps);
             self.follow_after_turn(steps);
         } else {
@@ -39,9 +40,9 @@ impl Core {
             match step {
                 Step::Wake => self.wake(),
                 Step::Write(write) => self.write(Box::new(write)),
-                Step::Announce(entry) => self.announce(&entry, None),
+                Step::Announce(entry) => self.effects.announce(&entry, None),
                 Step::Answer(ticket, answer) => ticket.answer(answer),
-                Step::Warn(warning) => self.emit(About::default(), warning.into()),
+                Step::Warn(warning) => self.effects.emit(About::default(), warning.into()),
                 Step::Record => self.record_running(),
             }
         }
@@ -60,7 +61,7 @@ impl Core {
         request.insists = self.insists(&params);
         // It was checked when it was asked for.
         let authors = Authors::of(&params).unwrap_or_default();
-        self.start(Job::Plan(PlanOrder { id, request, authors, former: None, stop }));
+        self.effects.start(Job::Plan(PlanOrder { id, request, authors, former: None, stop }));
         self.work = Work::Preparing(operation, Focus::of(params));
     }
 }

@@ -15,7 +15,7 @@ use crate::{
         types::CompactParams,
     },
     session::{
-        core::{Core, work::Request, writing::Write},
+        core::{Core, log_gate::Write, work::Request},
         effects::{Answer, Effect, Effects, Ticket},
         jobs::defect,
         kind::OperationKind,
