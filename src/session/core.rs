@@ -22,9 +22,7 @@ pub(super) mod held;
 mod idle;
 mod learning;
 mod load;
-mod log_gate;
-pub mod queue;
-mod reads;
+pub mod parts;
 pub mod recovering;
 pub mod relayer;
 mod switching;
@@ -63,9 +61,7 @@ use crate::{
         counting::Counting,
         due::Upkeep,
         idle::Idle,
-        log_gate::LogGate,
-        queue::Queue,
-        reads::Reads,
+        parts::{log_gate::LogGate, queue::Queue, reads::Reads},
         recovering::Recoveries,
         work::{TransferPhase, Unbegun, Work},
     },
@@ -399,7 +395,7 @@ impl Core {
                 other => self.work = other,
             },
             Some(Unit::Costs) => {
-                let costs = self.take_costs();
+                let costs = self.costs.take(&self.state, &mut self.stamps);
                 self.write(Box::new(costs));
             }
             Some(Unit::FailedAnswers) => self.decide_reported(),

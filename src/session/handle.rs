@@ -13,7 +13,7 @@ use crate::{
     },
     session::core::{
         command::Command,
-        queue::{FULL, TRY_AGAIN},
+        parts::queue::{FULL, TRY_AGAIN},
     },
     settings::Layers,
     wire::rpc::{Kept, Reply},

@@ -412,6 +412,12 @@ impl State {
         self.history.path()
     }
 
+    /// Whether the path is unknown before a compaction of another program.
+    #[must_use]
+    pub fn lacks_past(&self) -> bool {
+        self.history.index().is_none() && self.path().lacks_its_past()
+    }
+
     /// Leaf that clients see.
     #[must_use]
     pub fn visible_leaf(&self) -> Option<EntryId> {

@@ -6,7 +6,7 @@
 
 use super::{
     Core, Ending,
-    log_gate::FollowUp,
+    parts::log_gate::FollowUp,
     work::{TransferPhase, Work},
 };
 use crate::session::operations::Follows;

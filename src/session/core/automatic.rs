@@ -12,7 +12,7 @@ use super::{
     commands::{append::Append, prune},
     due::{Due, DueCompaction, DueRepeat},
     edit::Staged,
-    log_gate::{FollowUp, Write},
+    parts::log_gate::{FollowUp, Write},
     work::Work,
 };
 use crate::{
@@ -28,6 +28,7 @@ use crate::{
         types::{Initiator, Next},
     },
     session::{
+        core::{commands::compacting::planning, recovering::promotion},
         data::model_fields,
         fault::{Fault, planted},
         jobs::{Authors, Focus, Job, PlanOrder},
@@ -96,24 +97,19 @@ impl Core {
         }
     }
 
-    /// Whether the path is unknown before a compaction of another program.
-    pub(super) fn lacks_past(&self) -> bool {
-        self.state.history().index().is_none() && self.state.path().lacks_its_past()
-    }
-
     /// Whether maintenance may start.
     pub(super) fn may_maintain(&self) -> bool {
         self.goes_on()
             && !self.work.is_in_front()
             && !self.is_pending(Unit::Unbegun)
             && self.log.writable(&self.state).is_ok()
-            && !self.lacks_past()
+            && !self.state.lacks_past()
     }
 
     /// Whether events that came during maintenance can be decided about after it: the path is known. A session that ends
     /// does not wait for that.
     pub(super) fn may_decide(&self) -> bool {
-        !self.lacks_past() || !self.goes_on()
+        !self.state.lacks_past() || !self.goes_on()
     }
 
     /// Whether a compaction is due by an estimate, while entries are being counted.
@@ -191,7 +187,7 @@ impl Core {
         if decision.is_about_images() || !helps {
             return None;
         }
-        let to = self.larger_model()?;
+        let to = promotion::larger_model(&self.state)?;
         let from = self.state.model(self.state.path());
         let mut staged = Staged::default();
         staged.add(&self.state, &mut self.stamps, "model_change", &model_fields(&to)).ok()?;
@@ -286,7 +282,7 @@ impl Core {
         let stop = Stop::default();
         let opening = self.opening(kind, Place::Top(id.clone()), asked, self.state.usage(), stop.clone());
         let operation = self.start_operation(opening);
-        let request = self.plan_request(None, Initiator::User, Cause::Due);
+        let request = planning::plan_request(&self.state, None, Initiator::User, Cause::Due);
         self.effects.start(Job::Plan(PlanOrder { id, request, authors: Authors::Anyone, former, stop }));
         self.work = Work::Preparing(operation, Focus::default());
     }

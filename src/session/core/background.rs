@@ -3,7 +3,7 @@
 
 use super::{
     command::Command,
-    queue::{Queue, TRY_AGAIN},
+    parts::queue::{Queue, TRY_AGAIN},
 };
 use crate::{
     conversation::path::Path,

@@ -11,7 +11,7 @@ mod export;
 mod founding;
 mod idle;
 mod label;
-mod notices;
+pub mod notices;
 mod pins;
 pub(in crate::session::core) mod prune;
 mod reset;

@@ -11,10 +11,9 @@ use crate::{
         entry::{Entry, Stamps},
         spending::Recent,
     },
-    ids::{EntryId, OperationId},
+    ids::OperationId,
     models::prices,
-    session::core::Moment,
-    settings::Settings,
+    session::{core::Moment, state::State},
 };
 use budget::Budget;
 pub(super) use budget::Lack;
@@ -74,15 +73,15 @@ impl Costs {
         self.len() == 0
     }
 
-    /// Takes all costs and failures, as entries after `leaf`.
-    pub fn take(&mut self, leaf: Option<&EntryId>, stamps: &mut Stamps, settings: &Settings) -> CostEntries {
-        let mut parent = leaf.cloned();
+    /// Takes all costs and failures, as entries after the leaf.
+    pub fn take(&mut self, state: &State, stamps: &mut Stamps) -> CostEntries {
+        let mut parent = state.path().last().map(|leaf| leaf.id.clone());
         let mut entries = Vec::new();
         let costs = std::mem::take(&mut self.waiting);
         for (operation, spent) in &costs {
             let stamp = stamps.stamp();
             let id = stamp.id.clone();
-            let cost = prices::cost(settings, &spent.model, &spent.usage);
+            let cost = prices::cost(&state.settings().settings, &spent.model, &spent.usage);
             let line = spent.line(&stamp, parent.as_ref(), operation, cost);
             if let Ok(entry) = Entry::parse(line.into()) {
                 parent = Some(id);
@@ -118,6 +117,7 @@ mod tests {
         ask::purpose::Purpose,
         conversation::{message::Usage, spending::Trigger},
         ids::ModelRef,
+        session::core::held::Held,
     };
     use jiff::Timestamp;
     use serde_json::Value;
@@ -133,7 +133,7 @@ mod tests {
             let (purpose, trigger) = (Purpose::Compaction, Trigger::Idle);
             costs.add("op".into(), Spent { purpose, model, trigger, usage, estimated: false, sent: 0 }, now);
             let mut stamps = Stamps::seeded(1, Timestamp::UNIX_EPOCH);
-            let entries = costs.take(None, &mut stamps, &Settings::default()).entries;
+            let entries = costs.take(Held::new().core.state(), &mut stamps).entries;
             let line: Value = serde_json::from_str(entries[0].line()).expect("JSON");
             assert_eq!(line["usage"]["cost"]["total"].as_f64(), Some(total));
         }

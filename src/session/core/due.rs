@@ -2,7 +2,7 @@
 
 use super::{
     automatic::speculation::Ahead,
-    commands::compacting::after_turn::AfterTurn,
+    commands::{compacting::after_turn::AfterTurn, notices::Told},
     edit::Staged,
     learning::Learning,
     transfers::{Relays, Waiting},
@@ -15,7 +15,7 @@ use crate::{
     protocol::events::{Event, Reason, RecoveryAction, RecoveryReason},
     session::{effects::Ticket, hooks::Hooks, operations::Asked, stop::Stop},
 };
-use std::{collections::VecDeque, sync::Arc, time::Instant};
+use std::{collections::VecDeque, sync::Arc};
 
 /// The facts about maintenance that no entry stores.
 #[derive(Default)]
@@ -30,12 +30,8 @@ pub(super) struct Upkeep {
     pub after_turn: AfterTurn,
     /// The summary that is made ahead.
     pub ahead: Ahead,
-    /// Whether the client was told that the strategy `handoff` summarizes in place.
-    pub told_of_handoff: bool,
-    /// Whether the client was told of reports that are not believed.
-    pub told_of_doubt: bool,
-    /// The time at which the client was told last that quality may degrade.
-    pub told_of_quality: Option<Instant>,
+    /// The notices that were sent.
+    pub told: Told,
     /// Handoffs by maintenance.
     pub relays: Relays,
     /// Extracts that wait for the results of open calls, the oldest first.

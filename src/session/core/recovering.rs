@@ -5,6 +5,7 @@
 
 mod giving_up;
 mod judging;
+pub mod promotion;
 mod reported;
 pub mod reports;
 mod reserving;
@@ -21,7 +22,7 @@ use super::{
     commands::{append::Append, context::too_large},
     due::{Due, DueCompaction, DueRecovery},
     edit::Staged,
-    log_gate::{FollowUp, Write},
+    parts::log_gate::{FollowUp, Write},
     work::Work,
 };
 use crate::{
@@ -33,12 +34,12 @@ use crate::{
     },
     conversation::{
         attempts::Attempt,
-        entry::{Attempts, Body, Entry},
+        entry::{Attempts, Body, Entry, Stamps},
         evidence::Grounds,
         message::outline::Role,
     },
     ids::{EntryId, OperationId},
-    models::{self, Budget, ModelRef, SaidBy},
+    models::{self, ModelRef},
     protocol::{
         errors::Failure,
         events::{Event, ModelChange, Reason, RecoveryReason},
@@ -46,6 +47,7 @@ use crate::{
         types::{Cancelled, Initiator},
     },
     session::{
+        core::commands::compacting::planning,
         data::model_fields,
         effects::Ticket,
         fault::{Fault, planted},
@@ -53,6 +55,7 @@ use crate::{
         kind::{OperationKind, Product, RECOVERY, Recovery},
         operation::Operation,
         operations::{Asked, End, Place},
+        state::State,
         stop::Stop,
     },
     settings::Switch,
@@ -135,7 +138,7 @@ impl Core {
     /// The maintenance that the answer at the end of these appends needs.
     pub(super) fn due_after_answer(&mut self, appends: &[Append], asked: Asked<Ticket>) -> Option<Due> {
         let context = appends.last().map(|append| append.context.clone());
-        let judged = Judged { context, ..self.judge_last(appends)? };
+        let judged = Judged { context, ..judging::judge_last(&self.facts(), appends)? };
         self.learn_reserved(&judged.answer);
         let verdict = match judged.verdict {
             Verdict::Usable if planted(Fault::DeliveredLeaves) => Verdict::Unusable(Trouble::TooLong),
@@ -161,7 +164,7 @@ impl Core {
                 self.report(judged);
                 None
             }
-            Verdict::Reserved(refused) => Some(Due::Repeat(self.repeat(&judged, refused))),
+            Verdict::Reserved(refused) => Some(Due::Repeat(reserving::repeat(&self.state, &judged.answer, refused))),
             Verdict::Unusable(_) => {
                 self.report(judged);
                 None
@@ -175,7 +178,7 @@ impl Core {
             Trouble::TooLong => RecoveryReason::Overflow,
             Trouble::WindowFull | Trouble::CutOff => RecoveryReason::Incomplete,
         };
-        let now = self.identity();
+        let now = Identity::at_leaf(&self.state);
         let is_of_another_model = trouble != Trouble::CutOff && self.is_of_another_model(judged, &now);
         let stale = is_of_another_model || judged.context.as_ref().is_some_and(|context| context.is_replaced_by(&now));
         if stale {
@@ -188,7 +191,7 @@ impl Core {
                 false => self.state.measure().compaction.switch().into(),
             },
             stale: stale && !planted(Fault::StaleForgotten),
-            larger: self.larger_model(),
+            larger: promotion::larger_model(&self.state),
             attempts: match planted(Fault::AttemptsForgotten) {
                 true => Attempts::default(),
                 false => Attempts::before(self.state.path(), &judged.answer.id),
@@ -219,74 +222,18 @@ impl Core {
         self.recoveries.other_model.is_some() && self.recoveries.other_model != before
     }
 
-    /// The model that the settings name for a context that is too large for the session's, if the client asks the model that
-    /// a context names and the context is below its threshold.
-    pub(super) fn larger_model(&self) -> Option<ModelRef> {
-        let settings = &self.state.settings().settings;
-        if !settings.context_promotion.enabled || !self.state.client_switches_models() {
-            return None;
-        }
-        let model = self.state.model(self.state.path())?;
-        let larger = ModelRef::parse(settings.model(&model)?.promote_to.as_deref()?)?;
-        let fullness = self.state.measure();
-        let window = models::window(settings, self.state.taught(Some(&larger)), Some(&larger));
-        let Budget { system, tools, .. } = fullness.budget;
-        let budget = Budget::of(window.tokens, &settings.compaction_for(Some(&larger)), system, tools);
-        let known = window.source != SaidBy::Default;
-        let takes_it = window.tokens > fullness.budget.window && fullness.context_tokens <= budget.threshold;
-        (known && takes_it).then_some(larger)
-    }
-
     /// Records that a client is given the context at the leaf. `for_request`: in a provider's format, or with `wait`.
     pub(super) fn gives_context(&mut self, for_request: bool) {
-        let identity = self.identity();
+        let identity = Identity::at_leaf(&self.state);
         self.recoveries.contexts.give(identity, for_request);
-    }
-
-    /// The identity of the context at the leaf.
-    pub(super) fn identity(&self) -> Identity {
-        Identity::of(self.state.path(), self.state.model(self.state.path()))
     }
 
     /// Writes the entries of a recovery, which starts after them.
     pub(super) fn write_recovery(&mut self, due: DueRecovery) {
-        match self.entries_of(&due) {
+        match entries_of(&self.state, &mut self.stamps, &due) {
             Ok(staged) => self.write(Box::new(RecoveryWrite { staged, due })),
             Err(failure) => self.recover(due, Err(failure)),
         }
-    }
-
-    /// The entries of a recovery: the answer leaves the context, the attempt is recorded, the model changes.
-    fn entries_of(&mut self, due: &DueRecovery) -> Result<Staged, Failure> {
-        let keeps = planted(Fault::AnswerStays) && due.attempted().is_some();
-        let mut staged = match keeps {
-            true => Staged::default(),
-            false => self.removal(due.earlier.iter().chain([&due.removed]))?,
-        };
-        let (state, stamps) = (&self.state, &mut self.stamps);
-        if let Some(reason) = due.attempted() {
-            staged.add_custom(state, stamps, "attempt", json!(Attempt { reason }))?;
-        }
-        if let Remedy::Promote(larger) = &due.remedy {
-            staged.add(state, stamps, "model_change", &model_fields(larger))?;
-        }
-        Ok(staged)
-    }
-
-    /// The entries with which answers leave the context. An answer that was delivered stays, whatever asks for its removal.
-    fn removal<'a>(&mut self, answers: impl Iterator<Item = &'a EntryId>) -> Result<Staged, Failure> {
-        let mut staged = Staged::default();
-        for answer in answers {
-            let path = self.state.path();
-            let entry = path.position(answer).map(|place| &path[place]);
-            if entry.is_some_and(|entry| Grounds::of(entry).is_none()) && !planted(Fault::DeliveredLeaves) {
-                tracing::error!(%answer, "a delivered answer does not leave the context");
-                continue;
-            }
-            let fields = [("targetId", json!(answer)), ("replacement", json!(null))];
-            staged.add(&self.state, &mut self.stamps, "context_edit", &fields)?;
-        }
-        Ok(staged)
     }
 
     /// Starts a recovery whose entries were written, or could not be.
@@ -344,7 +291,7 @@ impl Core {
         let kind = OperationKind::Recovering(reason);
         let opening = self.opening(kind, place, Asked::Introduced, self.state.usage(), stop.clone());
         let compaction = self.start_operation(opening);
-        let request = self.plan_request(None, Initiator::User, Cause::Rejected { share, stated });
+        let request = planning::plan_request(&self.state, None, Initiator::User, Cause::Rejected { share, stated });
         self.effects.start(Job::Plan(PlanOrder {
             id: compaction.id.clone(),
             request,
@@ -388,7 +335,7 @@ impl Core {
         let leaf = self.state.visible_leaf();
         self.held_go_on_after(&recovery.kind, &end);
         let why = why.filter(|_| !self.went_on(&recovery));
-        let limits = self.limits();
+        let limits = limits(&self.state);
         self.recoveries.failed = why.map(|why| Failed { leaf, why: recovery.kind.failed(&why), limits });
         self.settle();
         recovery.finish(end, &self.sent_usage, notices);
@@ -423,16 +370,9 @@ impl Core {
         named.then(|| Cancelled { operation_id: due.id.clone(), kind: RECOVERY.to_owned() })
     }
 
-    fn limits(&self) -> Limits {
-        let fullness = self.state.measure();
-        let model = self.state.model(self.state.path());
-        let output = models::output_limit(&self.state.settings().settings, model.as_ref()).map(|limit| limit.tokens);
-        Limits { request: fullness.context_tokens, window: fullness.budget.window, output }
-    }
-
     /// Forgets a recovery that failed, if an edit made the request smaller or a limit larger.
     pub(super) fn forget_failed_recovery(&mut self) {
-        let now = self.limits();
+        let now = limits(&self.state);
         self.recoveries.failed.take_if(|failed| now.are_wider_than(failed.limits));
     }
 
@@ -448,4 +388,48 @@ impl Core {
         let is_written = matches!(self.log.follow_up(), FollowUp::Recovery(_) | FollowUp::Removal);
         is_written || self.recoveries.running.is_some() || !self.recoveries.reported.is_empty()
     }
+}
+
+/// The entries with which answers leave the context. An answer that was delivered stays, whatever asks for its removal.
+fn removal<'a>(
+    state: &State,
+    stamps: &mut Stamps,
+    answers: impl Iterator<Item = &'a EntryId>,
+) -> Result<Staged, Failure> {
+    let mut staged = Staged::default();
+    for answer in answers {
+        let path = state.path();
+        let entry = path.position(answer).map(|place| &path[place]);
+        if entry.is_some_and(|entry| Grounds::of(entry).is_none()) && !planted(Fault::DeliveredLeaves) {
+            tracing::error!(%answer, "a delivered answer does not leave the context");
+            continue;
+        }
+        let fields = [("targetId", json!(answer)), ("replacement", json!(null))];
+        staged.add(state, stamps, "context_edit", &fields)?;
+    }
+    Ok(staged)
+}
+
+/// The entries of a recovery: the answer leaves the context, the attempt is recorded, the model changes.
+fn entries_of(state: &State, stamps: &mut Stamps, due: &DueRecovery) -> Result<Staged, Failure> {
+    let keeps = planted(Fault::AnswerStays) && due.attempted().is_some();
+    let mut staged = match keeps {
+        true => Staged::default(),
+        false => removal(state, stamps, due.earlier.iter().chain([&due.removed]))?,
+    };
+    let (state, stamps) = (state, stamps);
+    if let Some(reason) = due.attempted() {
+        staged.add_custom(state, stamps, "attempt", json!(Attempt { reason }))?;
+    }
+    if let Remedy::Promote(larger) = &due.remedy {
+        staged.add(state, stamps, "model_change", &model_fields(larger))?;
+    }
+    Ok(staged)
+}
+
+fn limits(state: &State) -> Limits {
+    let fullness = state.measure();
+    let model = state.model(state.path());
+    let output = models::output_limit(&state.settings().settings, model.as_ref()).map(|limit| limit.tokens);
+    Limits { request: fullness.context_tokens, window: fullness.budget.window, output }
 }

@@ -12,7 +12,7 @@ use crate::{
     compaction::decide::{Decision, Facts, at_threshold},
     ids::OperationId,
     protocol::events::Reason,
-    session::{effects::Ticket, kind::OperationKind, operations::Asked},
+    session::{effects::Ticket, kind::OperationKind, operations::Asked, state::State},
 };
 
 impl Core {
@@ -29,7 +29,7 @@ impl Core {
 
     /// Whether the context is too large for the new model by an estimate, while entries are being counted.
     pub(super) fn seems_too_large(&self) -> bool {
-        self.counting.runs() && self.may_maintain() && self.decision_behind_switch().is_due()
+        self.counting.runs() && self.may_maintain() && decision_behind_switch(&self.state).is_due()
     }
 
     /// The maintenance that is due after an edit. Where other work runs, the change is decided about after it. `asked`:
@@ -43,7 +43,7 @@ impl Core {
 
     fn due_behind_switch(&mut self, asked: Asked<Ticket>) -> Option<Due> {
         let Switched { former } = self.upkeep.switched.take()?;
-        if !self.decision_behind_switch().is_due() {
+        if !decision_behind_switch(&self.state).is_due() {
             return None;
         }
         if let Some(staged) = self.pruning_that_suffices() {
@@ -52,12 +52,6 @@ impl Core {
         }
         let id = self.stamps.operation();
         Some(Due::Compaction(DueCompaction { id, reason: Reason::ModelSwitch, asked, former }))
-    }
-
-    /// The decision at the leaf after a change of the model. A turn that goes on holds back only the threshold.
-    fn decision_behind_switch(&self) -> Decision {
-        let facts = self.state.measure().facts(self.state.path(), None);
-        at_threshold(Facts { mid_turn: true, ..facts })
     }
 
     /// Whether a change of the model waits for a decision.
@@ -87,6 +81,12 @@ impl Core {
             self.upkeep.switched = None;
         }
     }
+}
+
+/// The decision at the leaf after a change of the model. A turn that goes on holds back only the threshold.
+fn decision_behind_switch(state: &State) -> Decision {
+    let facts = state.measure().facts(state.path(), None);
+    at_threshold(Facts { mid_turn: true, ..facts })
 }
 
 #[cfg(test)]

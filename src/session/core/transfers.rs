@@ -5,7 +5,7 @@ mod behind;
 mod handing_off;
 mod navigating;
 mod referring;
-mod relaying;
+pub mod relaying;
 mod waiting;
 
 pub(super) use relaying::Relays;
@@ -15,7 +15,7 @@ use super::{
     Core,
     command::TransferRequest,
     costs::CostEntries,
-    log_gate::Write,
+    parts::log_gate::Write,
     work::{Task, TransferPhase, Work},
 };
 use crate::{
@@ -32,9 +32,10 @@ use crate::{
     session::{
         effects::Ticket,
         jobs::{defect, transfer::TransferText},
-        kind::{Handoff, OperationKind, Product, Transfer, Transferred},
+        kind::{Handoff, OperationKind, Product, Reference, Transfer, Transferred},
         operation::Operation,
         operations::{Asked, End, Place},
+        state::State,
         stop::Stop,
     },
     wire::outbox::About,
@@ -93,21 +94,6 @@ impl Core {
         }
     }
 
-    /// Whether texts of requests lose their secrets.
-    fn secrets(&self) -> Secrets {
-        self.state.settings().settings.redaction.secrets()
-    }
-
-    /// The kind of a transfer that was cancelled before its start.
-    pub(super) fn kind_of(&self, request: &TransferRequest) -> OperationKind {
-        let transfer = match request {
-            TransferRequest::Navigate(params) => Transfer::Navigation(self.unstarted_navigation(params)),
-            TransferRequest::Reference(params) => Transfer::Reference(Self::reference_of(params)),
-            TransferRequest::Handoff(params) => Transfer::Handoff(Handoff::of(params, self.secrets())),
-        };
-        OperationKind::Transfer(transfer)
-    }
-
     /// Starts the operation of a transfer.
     fn start_transfer(&mut self, id: &OperationId, kind: Transfer, asked: Asked<Ticket>, stop: &Stop) -> Operation {
         let kind = OperationKind::Transfer(kind);
@@ -140,7 +126,7 @@ impl Core {
         if operation.is_stopped() {
             return self.finish(operation, End::Cancelled);
         }
-        if !self.may_deliver(&task) {
+        if !waiting::may_deliver(&self.state, &task) {
             return self.set_aside(operation, task, text);
         }
         let delivery = match task {
@@ -210,6 +196,21 @@ impl Core {
             other => self.work = other,
         }
     }
+}
+
+/// Whether texts of requests lose their secrets.
+fn secrets(state: &State) -> Secrets {
+    state.settings().settings.redaction.secrets()
+}
+
+/// The kind of a transfer that was cancelled before its start.
+pub(super) fn kind_of(state: &State, request: &TransferRequest) -> OperationKind {
+    let transfer = match request {
+        TransferRequest::Navigate(params) => Transfer::Navigation(navigating::unstarted_navigation(state, params)),
+        TransferRequest::Reference(params) => Transfer::Reference(Reference::of(params)),
+        TransferRequest::Handoff(params) => Transfer::Handoff(Handoff::of(params, secrets(state))),
+    };
+    OperationKind::Transfer(transfer)
 }
 
 /// The end of a summary, and the pieces of a text that no model wrote. Those of a model were sent while it wrote them.

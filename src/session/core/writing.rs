@@ -5,7 +5,7 @@ mod edits;
 
 use super::{
     command::Command,
-    log_gate::{Back, Write},
+    parts::log_gate::{Back, Write},
 };
 use crate::{
     conversation::{entry::Entry, path::Path, undo::Undoing},
@@ -17,7 +17,7 @@ use crate::{
             background::IndexBuild,
             work::{TransferPhase, Work},
         },
-        effects::{Effect, Ticket},
+        effects::{Effect, Effects, Ticket},
         fault::{Fault, planted},
         jobs::{IndexBuilt, defect},
         log_work::{AppendWork, Fetch, Fetched, LogDone, LogFacts, LogWork, UndoWork, placed},
@@ -143,7 +143,7 @@ impl Core {
                     others.iter().for_each(|placed| history.push(placed.clone()));
                 });
                 others.iter().for_each(|placed| self.effects.announce(&placed.entry, None));
-                self.warn_of_branch(&others);
+                warn_of_branch(&self.effects, &others);
                 at
             }
             Ok(Appended::Behind(grown)) => {
@@ -174,23 +174,6 @@ impl Core {
         write.written(self);
     }
 
-    /// Reports messages of another program that arrived while a write was on its way: both follow the same entry.
-    fn warn_of_branch(&self, others: &[Placed]) {
-        let messages = others.iter().filter(|placed| placed.entry.in_context()).count();
-        if let (true, Some(last)) = (messages > 0, others.last()) {
-            let last = &last.entry.id;
-            self.effects.warn(
-                NoticeCode::SessionBranched,
-                "Another program wrote to this session at the same moment",
-                format!(
-                    "Its {messages} messages are a branch of their own, up to entry {last}, and are not in the context. \
-                     Nothing is lost. To go on from them, call session/append with parentEntryId {last}. Two programs \
-                     that write to one session should take turns."
-                ),
-            );
-        }
-    }
-
     /// Reads the entries that a command needs. The command is handled again after the read, before all others.
     pub(super) fn fetch(&mut self, fetch: Fetch, command: Command, ticket: Ticket) {
         self.log.fetches(command, ticket);
@@ -205,6 +188,23 @@ impl Core {
             }
             Err(error) => ticket.fail(&error.into()),
         }
+    }
+}
+
+/// Reports messages of another program that arrived while a write was on its way: both follow the same entry.
+fn warn_of_branch(effects: &Effects, others: &[Placed]) {
+    let messages = others.iter().filter(|placed| placed.entry.in_context()).count();
+    if let (true, Some(last)) = (messages > 0, others.last()) {
+        let last = &last.entry.id;
+        effects.warn(
+            NoticeCode::SessionBranched,
+            "Another program wrote to this session at the same moment",
+            format!(
+                "Its {messages} messages are a branch of their own, up to entry {last}, and are not in the context. \
+                 Nothing is lost. To go on from them, call session/append with parentEntryId {last}. Two programs \
+                 that write to one session should take turns."
+            ),
+        );
     }
 }
 

@@ -11,7 +11,7 @@ use crate::{
         errors::Failure,
         events::Event,
         notices::{NoticeCode, Warning},
-        types::{HandoffAnswer, NavigateAnswer, ReferenceAnswer, StatusKind},
+        types::{HandoffAnswer, NavigateAnswer, ReferenceAnswer, ReferenceParams, StatusKind},
     },
     session::operations::End,
 };
@@ -34,6 +34,14 @@ pub enum Transfer {
 pub struct Reference {
     /// The other session. A lock file does not name it.
     pub from: SessionId,
+}
+
+impl Reference {
+    /// The extract that a client asks for.
+    #[must_use]
+    pub fn of(params: &ReferenceParams) -> Self {
+        Self { from: params.from_session_id.clone() }
+    }
 }
 
 /// A move to another entry of the tree.

@@ -11,8 +11,13 @@ use crate::{
         core::{
             Core,
             automatic::speculation::{Ahead, Spliced, Step},
-            commands::prune::{self, Share},
+            commands::{
+                compacting::planning,
+                prune::{self, Share},
+            },
             facts::Facts,
+            recovering::promotion,
+            transfers::relaying,
             work::Work,
         },
         effects::Ticket,
@@ -54,12 +59,15 @@ impl Core {
         }
         let decision = self.decision();
         let facts = Facts::of(&self.state, &self.recoveries.contexts, self.now, &self.stamps);
-        if !self.upkeep.ahead.is_due(&decision, &facts) || prunes_enough(&facts) || self.larger_model().is_some() {
+        if !self.upkeep.ahead.is_due(&decision, &facts)
+            || prunes_enough(&facts)
+            || promotion::larger_model(&self.state).is_some()
+        {
             return;
         }
         let (id, kind) = (self.stamps.operation(), OperationKind::Speculation);
         let opening = self.opening(kind, Place::Top(id), Asked::Unasked, usage.clone(), Stop::default());
-        let request = self.plan_request(None, Initiator::User, Cause::Ahead);
+        let request = planning::plan_request(&self.state, None, Initiator::User, Cause::Ahead);
         let operation = self.start_operation(opening);
         let order = self.upkeep.ahead.begin(operation, request, usage.context_tokens, self.now);
         self.effects.start(Job::Plan(order));
@@ -77,7 +85,7 @@ impl Core {
         }
         // A handoff uses no summary. Whether the turn has settled at the threshold is not known before.
         !self.maintenance_may_follow()
-            && !self.relays()
+            && !relaying::relays(&self.state, &self.upkeep.relays)
             && self.costs.have_room_for(self.state.measure().context_tokens, &self.facts())
     }
 

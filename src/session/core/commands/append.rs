@@ -63,14 +63,14 @@ impl Core {
         let before = appends.last().and_then(|append| append.staged.entries.last());
         let leaf = before.or_else(|| self.state.path().last()).map(|entry| entry.id.clone());
         let named = params.context_id.as_deref();
-        let context = match self.recoveries.contexts.of_answer(named, &self.identity()) {
+        let context = match self.recoveries.contexts.of_answer(named, &Identity::at_leaf(&self.state)) {
             Ok(context) => context,
             Err(failure) => {
                 ticket.fail(&failure);
                 return true;
             }
         };
-        if let Some(unknown) = named.and_then(|_| self.unknown_entry(&context)) {
+        if let Some(unknown) = named.and_then(|_| unknown_entry(&self.state, &context)) {
             match self.state.history().index() {
                 None => self.await_index(Command::Append(params), ticket),
                 Some(_) => ticket.fail(&of_another_session(unknown)),
@@ -95,15 +95,14 @@ impl Core {
         }
         true
     }
+}
 
-    /// An entry of a context that this session does not have, or does not know before there is an index. A fork has the entries
-    /// of its parent, and knows its contexts up to there.
-    fn unknown_entry<'a>(&self, context: &'a Identity) -> Option<&'a EntryId> {
-        let (path, index) = (self.state.path(), self.state.history().index());
-        let is_known =
-            |id: &EntryId| path.position(id).is_some() || index.is_some_and(|index| index.find(id).is_some());
-        context.entries().find(|id| !is_known(id))
-    }
+/// An entry of a context that this session does not have, or does not know before there is an index. A fork has the entries
+/// of its parent, and knows its contexts up to there.
+fn unknown_entry<'a>(state: &State, context: &'a Identity) -> Option<&'a EntryId> {
+    let (path, index) = (state.path(), state.history().index());
+    let is_known = |id: &EntryId| path.position(id).is_some() || index.is_some_and(|index| index.find(id).is_some());
+    context.entries().find(|id| !is_known(id))
 }
 
 /// The refusal of an answer that was made for the context of another session.

@@ -10,6 +10,7 @@ use crate::{
         core::{
             Core,
             command::Command,
+            transfers,
             work::{TransferPhase, Unbegun, Unstarted, Work},
         },
         effects::{Ticket, TicketNumber},
@@ -110,7 +111,7 @@ impl Core {
             Command::Transfer(request) => {
                 let id = self.stamps.operation();
                 let asked = Asked::by(ticket, request.wait());
-                Some(Unstarted { id, kind: self.kind_of(&request), asked, stop: Stop::default() })
+                Some(Unstarted { id, kind: transfers::kind_of(&self.state, &request), asked, stop: Stop::default() })
             }
             _ => None,
         };

@@ -3,6 +3,7 @@
 pub(in crate::session::core) mod after_turn;
 mod committing;
 mod delayed;
+pub mod planning;
 pub(in crate::session::core) mod result;
 #[cfg(test)]
 mod tests;
@@ -16,7 +17,7 @@ use crate::{
     },
     compaction::{
         draft::Draft,
-        request::{Cause, PlanRequest, Planned},
+        request::{Cause, Planned},
     },
     conversation::{entry, spending::Trigger},
     ids::OperationId,
@@ -33,14 +34,17 @@ use crate::{
         core::{
             Core, HeldContext,
             command::{Command, CommandMethod},
-            costs::{CostEntries, FailedAhead},
+            costs::FailedAhead,
+            facts::Facts,
+            transfers::relaying,
             work::{Request, Work},
         },
         effects::{Answer, Effect, Ticket},
         fault::{Fault, planted},
         jobs::{
-            self, Authors, DraftOrder, Focus, Job, PlanMade, PlanOrder, hooks::HookOrder, progress::HookStep,
-            progress::Progress,
+            self, Authors, DraftOrder, Focus, Job, PlanMade, PlanOrder,
+            hooks::HookOrder,
+            progress::{HookStep, Progress},
         },
         kind::{OperationKind, Product},
         operation::Operation,
@@ -80,7 +84,7 @@ impl Core {
             return self.delay(params, ticket);
         }
         let initiator = params.initiator.unwrap_or(Initiator::User);
-        let mut request = self.plan_request(params.keep_recent_tokens, initiator, Cause::Asked);
+        let mut request = planning::plan_request(&self.state, params.keep_recent_tokens, initiator, Cause::Asked);
         request.insists = self.insists(&params);
         if dry_run {
             let stop = self.reads.stop.clone();
@@ -129,27 +133,6 @@ impl Core {
         match self.work.unstarted() {
             None => Ok(()),
             Some((id, kind)) => Err(Failure::Busy { operation_id: id.clone(), kind: kind.name() }),
-        }
-    }
-
-    pub(in crate::session::core) fn plan_request(
-        &self,
-        keep_recent_tokens: Option<u64>,
-        initiator: Initiator,
-        cause: Cause,
-    ) -> PlanRequest {
-        let path = self.state.path().clone();
-        let model = self.state.model(&path);
-        PlanRequest {
-            settings: self.state.settings().clone(),
-            learned: self.state.learned.clone(),
-            instructions: self.state.instructions().clone(),
-            keep_recent_tokens,
-            initiator,
-            cause,
-            insists: false,
-            path,
-            model,
         }
     }
 
@@ -277,7 +260,7 @@ impl Core {
                 self.upkeep.ahead.drafting_ends(self.now, &draft);
                 if self.upkeep.ahead.is_outgrown(drafted, &draft, &self.state) {
                     let (id, stop) = (operation.id.clone(), operation.stop.clone());
-                    let request = self.plan_request(None, Initiator::User, Cause::Due);
+                    let request = planning::plan_request(&self.state, None, Initiator::User, Cause::Due);
                     self.effects.start(Job::Plan(PlanOrder {
                         id,
                         request,
@@ -379,12 +362,6 @@ impl Core {
         }
     }
 
-    /// Takes the costs that are not written yet, as entries after the leaf.
-    pub(in crate::session::core) fn take_costs(&mut self) -> CostEntries {
-        let leaf = self.state.path().last().map(|leaf| &leaf.id);
-        self.costs.take(leaf, &mut self.stamps, &self.state.settings().settings)
-    }
-
     /// Ends an operation. There is no work any more when the end is sent, so a client can act on it at once.
     pub(in crate::session::core) fn finish(&mut self, operation: Operation, end: End<Product>) {
         self.finish_with(operation, end, None);
@@ -392,7 +369,16 @@ impl Core {
 
     /// The same, with a notice about the work itself.
     fn finish_with(&mut self, operation: Operation, end: End<Product>, notice: Option<Warning>) {
-        let notices = notice.into_iter().chain(self.notices_behind(&operation.kind, &end)).collect();
+        let facts = Facts::of(&self.state, &self.recoveries.contexts, self.now, &self.stamps);
+        let after = match &operation.kind {
+            OperationKind::Transfer(transfer) => transfer.notices(&end),
+            kind => {
+                let lack = self.costs.take_lack(&facts);
+                let follows_handoffs = relaying::client_follows_handoffs(&self.state, &self.upkeep.relays);
+                self.upkeep.told.notices_after(&facts, kind, &end, lack, follows_handoffs)
+            }
+        };
+        let notices = notice.into_iter().chain(after).collect();
         self.rests_after(&operation.kind, &end);
         self.transfer_ends(&operation.kind, &end);
         self.held_go_on_after(&operation.kind, &end);

@@ -16,7 +16,7 @@ use crate::{
         core::{
             Core, HeldContext, Starts,
             command::{Command, SessionMethod},
-            queue,
+            parts::queue,
             recovering::reports::contexts::Identity,
         },
         effects::{Answer, Ticket},

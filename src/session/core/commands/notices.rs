@@ -7,14 +7,14 @@ use crate::{
         types::{CompactionResult, SummaryMethod},
     },
     session::{
-        core::{Core, costs::Lack, facts::Facts},
+        core::{costs::Lack, facts::Facts},
         kind::{OperationKind, Product},
         operations::End,
     },
     settings::Strategy,
     summary::made::{PartOrigins, SummaryPart},
 };
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The number of compactions of a path from which on quality may degrade.
 const MANY: u64 = 3;
@@ -54,38 +54,48 @@ pub(in crate::session::core) fn of_shortened(entries: &[Shortened]) -> Option<Wa
     (!entries.is_empty()).then(|| Warning::new(NoticeCode::MessagesShortened, title, detail))
 }
 
-impl Core {
-    /// The notices after the end of an operation.
-    pub(in crate::session::core) fn notices_behind(
+/// The notices that are sent once, or once in a while.
+#[derive(Default)]
+pub(in crate::session::core) struct Told {
+    /// Whether the client was told that the strategy `handoff` summarizes in place.
+    handoff: bool,
+    /// Whether the client was told of reports that are not believed.
+    doubt: bool,
+    /// The time at which the client was told last that quality may degrade.
+    quality: Option<Instant>,
+}
+
+impl Told {
+    /// The notices after the end of a compaction, or of a transfer. `lack`: that of the models which were asked for a summary.
+    /// `follows_handoffs`: whether the client goes on with the session that a handoff makes.
+    pub fn notices_after(
         &mut self,
+        facts: &Facts<'_>,
         kind: &OperationKind,
         end: &End<Product>,
+        lack: Lack,
+        follows_handoffs: bool,
     ) -> Vec<Warning> {
-        if let OperationKind::Transfer(transfer) = kind {
-            return transfer.notices(end);
-        }
         let mut notices = Vec::new();
-        let facts = Facts::of(&self.state, &self.recoveries.contexts, self.now, &self.stamps);
-        let lack = self.costs.take_lack(&facts);
         // A new session begins to count anew.
         let is_here = matches!(end, End::Completed(Product::Compaction(_)));
-        let compactions = if is_here { self.state.path().compactions() } else { 0 };
+        let compactions = if is_here { facts.state.path().compactions() } else { 0 };
         let completed = match end {
             End::Completed(product) => product.compaction(),
             _ => None,
         };
         if let Some(result) = completed
             && matches!(lack, Lack::None)
-            && let Some(degraded) = self.degraded(result, compactions)
-            && self.quality_is_due()
+            && let Some(degraded) = degraded(result, compactions)
+            && self.quality_is_due(facts.now)
         {
             notices.push(degraded);
         }
         if let Lack::New(notice) = lack {
             notices.push(notice);
         }
-        if kind.is_automatic() && self.summarizes_for_handoff() {
-            self.upkeep.told_of_handoff = true;
+        let hands_off = facts.state.measure().compaction.strategy == Strategy::Handoff;
+        if kind.is_automatic() && hands_off && !follows_handoffs && !std::mem::replace(&mut self.handoff, true) {
             let detail = "compaction.strategy is \"handoff\". Automatic compaction summarizes in place, as with \
                           context_full, until the host declares sessionReplaced at initialize or asks for a handoff \
                           with session/handoff.";
@@ -100,60 +110,57 @@ impl Core {
         notices
     }
 
-    /// The notice that a summary may have lost details. A summary that was extracted because no model is to write one is as
-    /// good as it was meant to be. `compactions`: those of the path with this one.
-    fn degraded(&self, result: &CompactionResult, compactions: u64) -> Option<Warning> {
-        let extracted = result.parts.as_ref().and_then(PartOrigins::extracted);
-        let (title, detail) = match (result.method, extracted, result.rejected.last()) {
-            (SummaryMethod::Extractive, _, None) => return None,
-            (SummaryMethod::Extractive, _, Some(last)) => (
-                "No model could write the summary",
-                format!(
-                    "The summary was extracted, because no model wrote a usable one; details may be lost. The last reason: \
-                     {}. {HANDOFF}",
-                    last.why
-                ),
-            ),
-            (_, Some(part), Some(last)) => {
-                let (part, other) = match part {
-                    SummaryPart::History => ("the whole turns", "the beginning of the last turn"),
-                    SummaryPart::TurnPrefix => ("the beginning of the last turn", "the whole turns"),
-                };
-                (
-                    "No model could write a part of the summary",
-                    format!(
-                        "The summary of {part} was extracted, because no model wrote a usable one; details may be lost; \
-                         a model wrote the summary of {other}. The last reason: {}. {HANDOFF}",
-                        last.why
-                    ),
-                )
-            }
-            _ if compactions < MANY => return None,
-            _ => (
-                "Quality may degrade after repeated compactions",
-                format!(
-                    "This conversation was compacted {compactions} times. Each summary covers the one before and loses \
-                     details. {HANDOFF}"
-                ),
-            ),
-        };
-        Some(Warning::new(NoticeCode::QualityMayDegrade, title, detail))
-    }
-
     /// Whether the client was not told within the hour that quality may degrade. It is told now.
-    fn quality_is_due(&mut self) -> bool {
-        let told = &mut self.upkeep.told_of_quality;
-        let due = told.is_none_or(|told| self.now.saturating_duration_since(told) >= QUALITY_EVERY);
+    fn quality_is_due(&mut self, now: Instant) -> bool {
+        let due = self.quality.is_none_or(|told| now.saturating_duration_since(told) >= QUALITY_EVERY);
         if due {
-            *told = Some(self.now);
+            self.quality = Some(now);
         }
         due
     }
 
-    /// Whether automatic compaction acts in place of a handoff, and the client was not told.
-    fn summarizes_for_handoff(&self) -> bool {
-        !self.upkeep.told_of_handoff
-            && self.state.measure().compaction.strategy == Strategy::Handoff
-            && !self.client_follows_handoffs()
+    /// Whether the client was not told of reports that are not believed. It is told now.
+    pub fn doubt_is_due(&mut self) -> bool {
+        !std::mem::replace(&mut self.doubt, true)
     }
+}
+
+/// The notice that a summary may have lost details. A summary that was extracted because no model is to write one is as
+/// good as it was meant to be. `compactions`: those of the path with this one.
+fn degraded(result: &CompactionResult, compactions: u64) -> Option<Warning> {
+    let extracted = result.parts.as_ref().and_then(PartOrigins::extracted);
+    let (title, detail) = match (result.method, extracted, result.rejected.last()) {
+        (SummaryMethod::Extractive, _, None) => return None,
+        (SummaryMethod::Extractive, _, Some(last)) => (
+            "No model could write the summary",
+            format!(
+                "The summary was extracted, because no model wrote a usable one; details may be lost. The last reason: \
+                 {}. {HANDOFF}",
+                last.why
+            ),
+        ),
+        (_, Some(part), Some(last)) => {
+            let (part, other) = match part {
+                SummaryPart::History => ("the whole turns", "the beginning of the last turn"),
+                SummaryPart::TurnPrefix => ("the beginning of the last turn", "the whole turns"),
+            };
+            (
+                "No model could write a part of the summary",
+                format!(
+                    "The summary of {part} was extracted, because no model wrote a usable one; details may be lost; \
+                     a model wrote the summary of {other}. The last reason: {}. {HANDOFF}",
+                    last.why
+                ),
+            )
+        }
+        _ if compactions < MANY => return None,
+        _ => (
+            "Quality may degrade after repeated compactions",
+            format!(
+                "This conversation was compacted {compactions} times. Each summary covers the one before and loses \
+                 details. {HANDOFF}"
+            ),
+        ),
+    };
+    Some(Warning::new(NoticeCode::QualityMayDegrade, title, detail))
 }

@@ -24,28 +24,19 @@ use serde_json::Value;
 /// `settings/get` of a session.
 #[must_use]
 pub fn settings() -> Command {
-    Command::with(|core, ticket| ticket.ok(core.settings()))
+    Command::with(|core, ticket| ticket.ok(core.state.settings()))
 }
 
 /// `models/list` of a session.
 #[must_use]
 pub fn models() -> Command {
-    Command::with(|core, ticket| ticket.ok(&core.models()))
+    Command::with(|core, ticket| ticket.ok(&models_of(&core.state)))
 }
 
-impl Core {
-    /// The settings in force for the session.
-    #[must_use]
-    pub fn settings(&self) -> &Sourced {
-        self.state.settings()
-    }
-
-    /// The models that the session may use.
-    #[must_use]
-    pub fn models(&self) -> ModelsListAnswer {
-        let model = self.state.model(self.state.path());
-        ModelsListAnswer { models: catalog(self.state.settings(), &self.state.learned, model.as_ref()) }
-    }
+/// The models that the session may use.
+fn models_of(state: &State) -> ModelsListAnswer {
+    let model = state.model(state.path());
+    ModelsListAnswer { models: catalog(state.settings(), &state.learned, model.as_ref()) }
 }
 
 /// The scope `session`: the patch of the session's own settings is stored with it.
@@ -60,7 +51,7 @@ impl EditMethod for SettingsSet {
     }
 
     fn answer(core: &Core, _: &Staged) -> Result<Sourced, Failure> {
-        Ok(core.settings().clone())
+        Ok(Sourced::clone(core.state.settings()))
     }
 
     fn event(state: &State, _: &Staged) -> Option<Event> {

@@ -9,7 +9,7 @@ use crate::{
         types::{SessionParams, Thresholds, Usage, UsageAnswer},
     },
     session::{
-        core::{Core, command::SessionMethod},
+        core::{Core, command::SessionMethod, recovering::reports},
         effects::Ticket,
     },
     wire::outbox::About,
@@ -54,7 +54,7 @@ impl Core {
             let until = resting::rests_to(&fullness.with_reported_overhead());
             off.push(format!("automatic compaction (an undone compaction; it acts again over {until} tokens)"));
         }
-        let why = match self.why_estimated() {
+        let why = match reports::why_estimated(&self.state) {
             Some(estimated) => format!("{why} {estimated}"),
             None => why,
         };

@@ -4,7 +4,7 @@ use super::CostEntries;
 use crate::{
     conversation::entry::Entry,
     protocol::{errors::Failure, notices::NoticeCode},
-    session::core::{Core, log_gate::Write},
+    session::core::{Core, parts::log_gate::Write},
 };
 use std::sync::Arc;
 

@@ -16,6 +16,7 @@ use crate::{
     session::{
         core::{
             Core,
+            commands::compacting::planning,
             work::{Request, Work},
         },
         effects::{Effect, Ticket, Turning},
@@ -99,7 +100,7 @@ impl Core {
                 self.turn_idle(turning);
             }
             Step::Plan if self.state.history().is_asleep() => self.wake(),
-            Step::Plan if self.lacks_past() => self.start_indexing(),
+            Step::Plan if self.state.lacks_past() => self.start_indexing(),
             Step::Plan => match self.idle_check().objection() {
                 Some(why) => self.end_unstarted_round(why),
                 None => self.plan_idle(),
@@ -119,7 +120,7 @@ impl Core {
 
     fn plan_idle(&mut self) {
         let (id, stop) = (self.stamps.operation(), Stop::default());
-        let request = self.plan_request(None, Initiator::User, Cause::Due);
+        let request = planning::plan_request(&self.state, None, Initiator::User, Cause::Due);
         let (authors, former) = (Authors::Anyone, None);
         self.effects.start(Job::Plan(PlanOrder { id: id.clone(), request, authors, former, stop: stop.clone() }));
         let (asked, seconds) = self.idle.rounds.plans(self.now);

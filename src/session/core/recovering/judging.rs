@@ -11,8 +11,15 @@ use crate::{
     protocol::notices::NoticeCode,
     provider::overflow::{self, Meaning, Overflow},
     session::{
-        core::{Core, commands::append, commands::append::Append, learning, recovering::reports::contexts::Identity},
+        core::{
+            Core,
+            commands::append::{self, Append},
+            facts::Facts,
+            learning,
+            recovering::{reports::contexts::Identity, reserving},
+        },
         fault::{Fault, planted},
+        state::State,
     },
 };
 use std::sync::Arc;
@@ -28,67 +35,10 @@ pub(super) struct Judged {
 }
 
 impl Core {
-    /// Judges the answer that ends these appends. `None` where they end with another message.
-    pub(super) fn judge_last(&self, appends: &[Append]) -> Option<Judged> {
-        let entries = &appends.last()?.staged.entries;
-        let answer = entries.iter().rev().find(|entry| !entry.is_marker())?;
-        let at_leaf = self.state.path().visible_leaf() == Some(&answer.id);
-        if at_leaf { self.judge(answer) } else { None }
-    }
-
-    /// Judges an answer. `None` where the entry is none.
-    pub(super) fn judge(&self, answer: &Arc<Entry>) -> Option<Judged> {
-        self.judge_with(answer, self.believed_report(answer))
-    }
-
-    /// Judges an answer whose prompt had this size in tokens, if its report is believed.
-    fn judge_with(&self, answer: &Arc<Entry>, reported: Option<u64>) -> Option<Judged> {
-        let outline = answer.outline().filter(|outline| outline.role == Role::Assistant)?;
-        let usage = outline.usage.unwrap_or_default();
-        let judged = |verdict, stated| Some(Judged { answer: answer.clone(), verdict, stated, context: None });
-        let model = learning::model_of(outline, &self.facts());
-        let taught = self.state.taught(model.as_ref());
-        let window = models::window(&self.state.settings().settings, taught, model.as_ref());
-        let room = Room { window: window.tokens, assumed: window.source == SaidBy::Default };
-        let answer_of = |stop, error, has_text| Answer {
-            stop,
-            error,
-            has_text,
-            has_calls: !outline.calls.is_empty(),
-            input: reported,
-            output: usage.output,
-            context_tokens: self.state.measure().evident_tokens,
-        };
-        // The body of an answer that came through is not read.
-        if !outline.failed && !outline.cut_off {
-            return judged(answer_of(StopReason::Other, AnswerError::None, true).verdict(room), None);
-        }
-        let Some(Message::Assistant(message)) = answer.message() else { return None };
-        let meaning = append::failed_answer(answer).map(|failed| overflow::meaning(None, &failed.error));
-        let (error, stated) = match meaning {
-            Some(Meaning::Overflow(Overflow { limit, requested })) => {
-                (AnswerError::TooManyTokens, limit.zip(requested))
-            }
-            Some(Meaning::Reserved(refused)) => self.reserved(refused, answer, model.as_ref()),
-            Some(Meaning::Throttled) if planted(Fault::RateLimitRecovered) => (AnswerError::TooManyTokens, None),
-            Some(Meaning::PayloadTooLarge) => (AnswerError::TooManyBytes, None),
-            _ => (AnswerError::None, None),
-        };
-        let text = |block: &Block| matches!(block, Block::Text(text) if !text.trim().is_empty());
-        let has_text = message.content.iter().any(text);
-        judged(answer_of(message.stop, error, has_text).verdict(room), stated)
-    }
-
-    /// The prompt that an answer reports, in tokens, if the report is believed.
-    fn believed_report(&self, answer: &Entry) -> Option<u64> {
-        let report = self.state.newest_report().filter(|report| report.answer == answer.id)?;
-        (report.standing.verdict == evidence::Verdict::Believed).then_some(report.standing.reported)
-    }
-
     /// Tells that the output limit cut the text of the answer at the leaf.
     pub(in crate::session::core) fn tell_of(&self, answer: &Arc<Entry>) {
         let cut_off = answer.outline().is_some_and(|outline| outline.cut_off);
-        if cut_off && self.judge(answer).is_some_and(|judged| judged.verdict == Verdict::Shortened) {
+        if cut_off && judge(&self.facts(), answer).is_some_and(|judged| judged.verdict == Verdict::Shortened) {
             self.effects.warn(
                 NoticeCode::AnswerCutOff,
                 "The answer is cut off",
@@ -97,6 +47,61 @@ impl Core {
             );
         }
     }
+}
+
+/// Judges an answer whose prompt had this size in tokens, if its report is believed.
+fn judge_with(facts: &Facts<'_>, answer: &Arc<Entry>, reported: Option<u64>) -> Option<Judged> {
+    let outline = answer.outline().filter(|outline| outline.role == Role::Assistant)?;
+    let usage = outline.usage.unwrap_or_default();
+    let judged = |verdict, stated| Some(Judged { answer: answer.clone(), verdict, stated, context: None });
+    let model = learning::model_of(outline, facts);
+    let taught = facts.state.taught(model.as_ref());
+    let window = models::window(&facts.state.settings().settings, taught, model.as_ref());
+    let room = Room { window: window.tokens, assumed: window.source == SaidBy::Default };
+    let answer_of = |stop, error, has_text| Answer {
+        stop,
+        error,
+        has_text,
+        has_calls: !outline.calls.is_empty(),
+        input: reported,
+        output: usage.output,
+        context_tokens: facts.state.measure().evident_tokens,
+    };
+    // The body of an answer that came through is not read.
+    if !outline.failed && !outline.cut_off {
+        return judged(answer_of(StopReason::Other, AnswerError::None, true).verdict(room), None);
+    }
+    let Some(Message::Assistant(message)) = answer.message() else { return None };
+    let meaning = append::failed_answer(answer).map(|failed| overflow::meaning(None, &failed.error));
+    let (error, stated) = match meaning {
+        Some(Meaning::Overflow(Overflow { limit, requested })) => (AnswerError::TooManyTokens, limit.zip(requested)),
+        Some(Meaning::Reserved(refused)) => reserving::reserved(facts.state, refused, answer, model.as_ref()),
+        Some(Meaning::Throttled) if planted(Fault::RateLimitRecovered) => (AnswerError::TooManyTokens, None),
+        Some(Meaning::PayloadTooLarge) => (AnswerError::TooManyBytes, None),
+        _ => (AnswerError::None, None),
+    };
+    let text = |block: &Block| matches!(block, Block::Text(text) if !text.trim().is_empty());
+    let has_text = message.content.iter().any(text);
+    judged(answer_of(message.stop, error, has_text).verdict(room), stated)
+}
+
+/// Judges an answer. `None` where the entry is none.
+pub(super) fn judge(facts: &Facts<'_>, answer: &Arc<Entry>) -> Option<Judged> {
+    judge_with(facts, answer, believed_report(facts.state, answer))
+}
+
+/// Judges the answer that ends these appends. `None` where they end with another message.
+pub(super) fn judge_last(facts: &Facts<'_>, appends: &[Append]) -> Option<Judged> {
+    let entries = &appends.last()?.staged.entries;
+    let answer = entries.iter().rev().find(|entry| !entry.is_marker())?;
+    let at_leaf = facts.state.path().visible_leaf() == Some(&answer.id);
+    if at_leaf { judge(facts, answer) } else { None }
+}
+
+/// The prompt that an answer reports, in tokens, if the report is believed.
+fn believed_report(state: &State, answer: &Entry) -> Option<u64> {
+    let report = state.newest_report().filter(|report| report.answer == answer.id)?;
+    (report.standing.verdict == evidence::Verdict::Believed).then_some(report.standing.reported)
 }
 
 #[cfg(test)]
@@ -161,7 +166,8 @@ mod tests {
         let line = line("answer", Some("e39"), "message", json!({"message": assistant(fields)}));
         let answer = Arc::new(Entry::parse(line.into()).expect("an entry"));
         let usage = answer.outline().and_then(|outline| outline.measured());
-        let judged = held.core.judge_with(&answer, usage.map(|usage| usage.prompt_tokens())).expect("an answer");
+        let judged =
+            judge_with(&held.core.facts(), &answer, usage.map(|usage| usage.prompt_tokens())).expect("an answer");
         (judged.verdict, judged.stated)
     }
 
@@ -262,7 +268,7 @@ mod tests {
     fn a_message_of_the_user_is_not_judged() {
         let held = session(40_000);
         let entry = Entry::parse(message("question", Some("e39")).into()).expect("an entry");
-        assert!(held.core.judge(&Arc::new(entry)).is_none());
+        assert!(judge(&held.core.facts(), &Arc::new(entry)).is_none());
     }
 
     /// Appends an answer with these fields, and returns the verdict on it and the effects of the append.
@@ -273,7 +279,7 @@ mod tests {
     ) -> (Verdict, Vec<crate::session::effects::Effect>) {
         let effects = held.write_message(number, &assistant(fields));
         let newest = held.core.state.path().iter().rev().find(|entry| !entry.is_marker()).cloned().expect("an answer");
-        (held.core.judge(&newest).expect("an answer").verdict, effects)
+        (judge(&held.core.facts(), &newest).expect("an answer").verdict, effects)
     }
 
     #[test]

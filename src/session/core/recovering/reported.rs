@@ -11,7 +11,8 @@ use crate::{
             Core, Starts,
             due::DueRecovery,
             edit::Staged,
-            log_gate::{FollowUp, Write},
+            parts::log_gate::{FollowUp, Write},
+            recovering,
         },
         operations::Asked,
     },
@@ -63,7 +64,7 @@ impl Core {
         }
         let rejected = self.state.measure().context_tokens;
         self.recoveries.reported.push(Reported { judged, rejected });
-        if self.lacks_past() {
+        if self.state.lacks_past() {
             self.start_indexing();
         }
     }
@@ -118,7 +119,7 @@ impl Core {
     pub(super) fn remove(&mut self, answers: &[EntryId]) {
         // They waited for a recovery, and there is none.
         self.held_start(Starts::Maintenance);
-        match self.removal(answers.iter()) {
+        match recovering::removal(&self.state, &mut self.stamps, answers.iter()) {
             Ok(staged) if !staged.entries.is_empty() => self.write(Box::new(Removal(staged))),
             _ => self.answer_held(),
         }

@@ -12,6 +12,7 @@ use crate::{
         notices::NoticeCode,
     },
     provider::address,
+    session::{effects::Effects, state::State},
     wire::outbox::About,
 };
 
@@ -38,7 +39,9 @@ impl Core {
         if let (Verdict::Believed, Some(model)) = (standing.verdict, &model) {
             self.learn(learning::of_accepted(model, standing.reported, &self.facts()));
         }
-        let cuts = |model: &ModelRef| self.state.settings().settings.tokens.learn_window && self.may_cut_prompts(model);
+        let cuts = |model: &ModelRef| {
+            self.state.settings().settings.tokens.learn_window && may_cut_prompts(&self.state, model)
+        };
         if let (Some(window), Some(model)) = (standing.saturated, model.filter(cuts)) {
             self.learn(learning::of_window(&model, window, WindowOrigin::Saturation, &self.facts()));
             let detail = format!(
@@ -49,8 +52,7 @@ impl Core {
             );
             return Some((NoticeCode::PromptCut, "The server cuts prompts", detail));
         }
-        let doubt = standing.doubt.filter(|_| standing.doubted >= TOLD_AFTER && !self.upkeep.told_of_doubt)?;
-        self.upkeep.told_of_doubt = true;
+        let doubt = standing.doubt.filter(|_| standing.doubted >= TOLD_AFTER && self.upkeep.told.doubt_is_due())?;
         let detail = format!(
             "It reports {} tokens where about {} are expected. The estimate counts instead, and nothing else follows from the \
              report. {}",
@@ -60,44 +62,44 @@ impl Core {
         );
         Some((NoticeCode::UsageNotBelieved, "The reported usage is not believed", detail))
     }
+}
 
-    /// Whether the server of a model is one that may cut prompts without an error: on this machine, or Ollama.
-    fn may_cut_prompts(&self, model: &ModelRef) -> bool {
-        let settings = &self.state.settings().settings;
-        let address = settings.model(model).and_then(|model| model.base_url.as_deref());
-        model.provider == CUTS_PROMPTS || address.is_some_and(address::is_local)
+/// Tells of the model that an answer of these appends gave the session. A session with a chosen model keeps that.
+pub(in crate::session::core) fn tell_of_model(effects: &Effects, state: &State, from: Option<ModelRef>) {
+    let to = state.model(state.path());
+    if let Some(to) = to.filter(|to| from.as_ref() != Some(to)) {
+        effects.emit(About::default(), Event::ModelChanged { from, to, reason: ModelChange::User });
     }
+}
 
-    /// The sentence about the newest report, where it is not the size of the context.
-    pub(in crate::session::core) fn why_estimated(&self) -> Option<String> {
-        let judged = self.state.newest_report()?;
-        let (reported, expected) = (judged.standing.reported, judged.standing.expected);
-        let counted = match self.state.estimator() {
-            Estimator::Tiktoken => "",
-            Estimator::Chars => " by characters",
-        };
-        match judged.standing.verdict {
-            Verdict::Believed => None,
-            Verdict::Unconfirmed => Some(format!(
-                "The report of {reported} tokens is the first about this context; it starts nothing until a later one agrees."
-            )),
-            Verdict::Waits => Some(format!(
-                "The report of {reported} tokens is not believed yet, because about {expected} were expected{counted}; the \
-                 estimate counts until a later one agrees."
-            )),
-            Verdict::Refused(doubt) => Some(format!(
-                "The report of {reported} tokens is not believed, because about {expected} were expected{counted}; the estimate \
-                 counts. {}",
-                doubt.question()
-            )),
-        }
-    }
+/// Whether the server of a model is one that may cut prompts without an error: on this machine, or Ollama.
+fn may_cut_prompts(state: &State, model: &ModelRef) -> bool {
+    let settings = &state.settings().settings;
+    let address = settings.model(model).and_then(|model| model.base_url.as_deref());
+    model.provider == CUTS_PROMPTS || address.is_some_and(address::is_local)
+}
 
-    /// Tells of the model that an answer of these appends gave the session. A session with a chosen model keeps that.
-    pub(in crate::session::core) fn tell_of_model(&self, from: Option<ModelRef>) {
-        let to = self.state.model(self.state.path());
-        if let Some(to) = to.filter(|to| from.as_ref() != Some(to)) {
-            self.effects.emit(About::default(), Event::ModelChanged { from, to, reason: ModelChange::User });
-        }
+/// The sentence about the newest report, where it is not the size of the context.
+pub(in crate::session::core) fn why_estimated(state: &State) -> Option<String> {
+    let judged = state.newest_report()?;
+    let (reported, expected) = (judged.standing.reported, judged.standing.expected);
+    let counted = match state.estimator() {
+        Estimator::Tiktoken => "",
+        Estimator::Chars => " by characters",
+    };
+    match judged.standing.verdict {
+        Verdict::Believed => None,
+        Verdict::Unconfirmed => Some(format!(
+            "The report of {reported} tokens is the first about this context; it starts nothing until a later one agrees."
+        )),
+        Verdict::Waits => Some(format!(
+            "The report of {reported} tokens is not believed yet, because about {expected} were expected{counted}; the \
+             estimate counts until a later one agrees."
+        )),
+        Verdict::Refused(doubt) => Some(format!(
+            "The report of {reported} tokens is not believed, because about {expected} were expected{counted}; the estimate \
+             counts. {}",
+            doubt.question()
+        )),
     }
 }

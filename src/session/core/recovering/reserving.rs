@@ -1,7 +1,6 @@
 //! Refusals for the room kept for an answer. The input fits, so nothing is compacted: the client repeats the turn with a
 //! smaller answer.
 
-use super::judging::Judged;
 use crate::{
     compaction::recovery::AnswerError,
     conversation::entry::Entry,
@@ -10,33 +9,14 @@ use crate::{
     provider::overflow::{Overflow, Reservation, is_far_off},
     session::{
         core::{Core, due::DueRepeat, learning},
-        state::output::{self, Refused},
+        state::{
+            State,
+            output::{self, Refused},
+        },
     },
 };
 
 impl Core {
-    /// The error of an answer that a model refused for the room kept for it, with the sizes that it states as an overflow. It
-    /// is an overflow where its input is over the threshold, where it leaves no room for an answer, and where the same context
-    /// was refused like that before.
-    pub(super) fn reserved(
-        &self,
-        refused: Reservation,
-        answer: &Entry,
-        model: Option<&ModelRef>,
-    ) -> (AnswerError, Option<(u64, u64)>) {
-        let (path, fullness) = (self.state.path(), self.state.measure());
-        let context = fullness.context_tokens;
-        let threshold = fullness.bounded(refused.limit()).budget.threshold;
-        let place = path.position(&answer.id).unwrap_or(path.len());
-        let again = Refused::before(path, place, model).is_some_and(|before| before.is_of_same_context());
-        let fits = refused.believed_input(context) <= threshold && refused.next_output(context).is_some();
-        let Overflow { limit, requested } = refused.as_overflow();
-        match fits && !again {
-            true => (AnswerError::Reserved(refused), None),
-            false => (AnswerError::TooManyTokens, limit.zip(requested)),
-        }
-    }
-
     /// Learns the limit that such a refusal states, where it counts about the context that was sent.
     pub(super) fn learn_reserved(&mut self, answer: &Entry) {
         let learns = self.state.settings().settings.tokens.learn_window;
@@ -54,23 +34,6 @@ impl Core {
         self.work.is_in_front() && self.work.operation().is_some_and(|operation| self.is_maintenance(operation))
     }
 
-    /// The turn that a client repeats after such a refusal.
-    pub(super) fn repeat(&self, judged: &Judged, refused: Reservation) -> DueRepeat {
-        let path = self.state.path();
-        let session = self.state.model(path);
-        let model = judged.answer.outline().and_then(|outline| outline.model.clone()).or(session);
-        let most = self.state.view().max_output(path, &self.state.usage(), model.as_ref());
-        let max_output = most.tokens.unwrap_or(Reservation::LEAST_OUTPUT);
-        let why = format!(
-            "The input of {} tokens fits the limit of {}, and the {} tokens kept for the answer do not. Repeat the request \
-             with at most {max_output} tokens for the answer.",
-            refused.input(),
-            refused.limit(),
-            refused.output(),
-        );
-        DueRepeat { removed: judged.answer.id.clone(), max_output, why }
-    }
-
     /// Takes the failed answer of a repeated turn out of the context, for other programs that read the file: a context of this
     /// one has no failed answers. So it can stay where the session is at work.
     pub(in crate::session::core) fn write_removal(&mut self, answer: &EntryId) {
@@ -78,6 +41,45 @@ impl Core {
             self.remove(std::slice::from_ref(answer));
         }
     }
+}
+
+/// The error of an answer that a model refused for the room kept for it, with the sizes that it states as an overflow. It
+/// is an overflow where its input is over the threshold, where it leaves no room for an answer, and where the same context
+/// was refused like that before.
+pub(super) fn reserved(
+    state: &State,
+    refused: Reservation,
+    answer: &Entry,
+    model: Option<&ModelRef>,
+) -> (AnswerError, Option<(u64, u64)>) {
+    let (path, fullness) = (state.path(), state.measure());
+    let context = fullness.context_tokens;
+    let threshold = fullness.bounded(refused.limit()).budget.threshold;
+    let place = path.position(&answer.id).unwrap_or(path.len());
+    let again = Refused::before(path, place, model).is_some_and(|before| before.is_of_same_context());
+    let fits = refused.believed_input(context) <= threshold && refused.next_output(context).is_some();
+    let Overflow { limit, requested } = refused.as_overflow();
+    match fits && !again {
+        true => (AnswerError::Reserved(refused), None),
+        false => (AnswerError::TooManyTokens, limit.zip(requested)),
+    }
+}
+
+/// The turn that a client repeats after such a refusal.
+pub(super) fn repeat(state: &State, answer: &Entry, refused: Reservation) -> DueRepeat {
+    let path = state.path();
+    let session = state.model(path);
+    let model = answer.outline().and_then(|outline| outline.model.clone()).or(session);
+    let most = state.view().max_output(path, &state.usage(), model.as_ref());
+    let max_output = most.tokens.unwrap_or(Reservation::LEAST_OUTPUT);
+    let why = format!(
+        "The input of {} tokens fits the limit of {}, and the {} tokens kept for the answer do not. Repeat the request \
+         with at most {max_output} tokens for the answer.",
+        refused.input(),
+        refused.limit(),
+        refused.output(),
+    );
+    DueRepeat { removed: answer.id.clone(), max_output, why }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use crate::{
     conversation::{
-        entry::{CarriedTodos, Entry},
+        entry::{CarriedTodos, Entry, Stamps},
         message::outline::Role,
         path::Path,
     },
@@ -17,6 +17,7 @@ use crate::{
         core::{
             Core,
             command::{Command, CommandMethod, TransferRequest},
+            transfers,
             work::{Founded, HandingOff, Task, TransferPhase, Work},
         },
         effects::Ticket,
@@ -28,6 +29,7 @@ use crate::{
         kind::{HandedOff, Handoff, OperationKind, Product, Transfer, Transferred, said},
         operation::Operation,
         operations::{Asked, End},
+        state::State,
         stop::Stop,
     },
     summary::todo,
@@ -47,9 +49,9 @@ impl CommandMethod for SessionHandoff {
 impl Core {
     /// Handles a request for a handoff. It writes nothing into this session, so that it may be read-only.
     pub(super) fn hand_off(&mut self, params: HandoffParams, ticket: Ticket) {
-        let secrets = self.secrets();
+        let secrets = transfers::secrets(&self.state);
         let document = params.document.as_deref().map(|document| secrets.clean(document));
-        let room = match self.room_of(&params, document.as_ref()) {
+        let room = match room_of(&self.state, &mut self.stamps, &params, document.as_ref()) {
             Ok(room) => room,
             Err(failure) => return ticket.fail(&failure),
         };
@@ -94,69 +96,6 @@ impl Core {
         self.work = Work::Transfer(operation, TransferPhase::Making(Box::new(task)));
     }
 
-    /// The largest document of a handoff, in tokens.
-    ///
-    /// # Errors
-    /// When there is nothing to hand off, or a param is invalid.
-    fn room_of(&mut self, params: &HandoffParams, document: Option<&Clean>) -> Result<u64, Failure> {
-        for (name, wish) in [("goal", &params.goal), ("instructions", &params.instructions)] {
-            let chars = wish.as_ref().map_or(0, |wish| wish.chars().count());
-            if chars > LONGEST_WISH {
-                let what = format!(
-                    "it has {chars} characters, and {LONGEST_WISH} are the limit; shorten it, and append a long text to the \
-                     new session as a message"
-                );
-                return Err(Failure::params(name, what));
-            }
-        }
-        let path = self.state.path();
-        if messages_of(path) < 2 && path.compaction().is_none() {
-            return Err(Failure::NothingToCompact(Nothing::NoConversation));
-        }
-        if params.save == Some(true) && Keeping::like(&self.state) == Keeping::Memory {
-            let what = "the session is kept in memory, and so is the new one; leave out save, and take the document from \
-                        the answer";
-            return Err(Failure::params("save", what));
-        }
-        let refused = |what: String| Failure::params("document", what);
-        if document.is_some_and(|document| document.trim().is_empty()) {
-            let what = "it is empty; write the document, or leave it out and it is made from the conversation";
-            return Err(refused(what.to_owned()));
-        }
-        let room = self.room_beside(&Clean::default())?.ok_or_else(|| {
-            let what =
-                "system prompt, tools and pins alone fill the window; use a larger model, fewer tools or fewer pins";
-            refused(what.to_owned())
-        });
-        match document {
-            None => Ok(room.unwrap_or_default()),
-            Some(document) => {
-                let room = room?;
-                self.room_beside(document)?.map(|_| room).ok_or_else(|| {
-                    refused(format!(
-                        "it is too large for the new session, which has room for {room} tokens of it; shorten it, or give \
-                         the session a model with a larger window"
-                    ))
-                })
-            }
-        }
-    }
-
-    /// The tokens between a new session with this document and its threshold. None where it is over that.
-    pub(super) fn room_beside(&mut self, text: &Clean) -> Result<Option<u64>, Failure> {
-        let todos = self.open_tasks();
-        let document = Document { text, details: &Value::Null, todos: todos.as_ref(), newer: &[] };
-        let mut stamps = self.stamps.fork();
-        let founding = Founding::with_document(&self.state, &document, &mut stamps).ok_or_else(defect)?;
-        let path = founding.path();
-        let fullness = self.state.view().of(&path).measure(&path);
-        Ok(fullness.budget.threshold.checked_sub(fullness.context_tokens))
-    }
-
-    fn open_tasks(&self) -> Option<CarriedTodos> {
-        todo::open_tasks(self.state.path(), &todo::Rules::default().of(&self.state.settings().settings))
-    }
-
     /// Begins the session of a document, or ends a draft.
     pub(super) fn hand_over(&mut self, mut operation: Operation, handing: HandingOff, text: Option<TransferText>) {
         let Some(HandoffText { document, origin }) = text.and_then(TransferText::handoff) else {
@@ -174,11 +113,11 @@ impl Core {
             return self
                 .finish(operation, End::Completed(Product::Transferred(Transferred::HandedOff(Box::new(made)))));
         }
-        let newer = match self.newer_than(&handing) {
+        let newer = match newer_than(&self.state, &handing) {
             Ok(newer) => newer,
             Err(failure) => return self.finish(operation, End::Failed(failure)),
         };
-        let (details, todos) = (details(&handing, &made.origin), self.open_tasks());
+        let (details, todos) = (details(&handing, &made.origin), open_tasks(&self.state));
         let document = Document { text: &made.document, details: &details, todos: todos.as_ref(), newer: &newer };
         let Some(founding) = Founding::with_document(&self.state, &document, &mut self.stamps) else {
             return self.finish(operation, End::Failed(defect()));
@@ -206,21 +145,88 @@ impl Core {
             Err(failed) => End::Failed(failed.into()),
         }
     }
+}
 
-    /// The entries that came since a handoff began. They go along, unless the document cannot stand before them.
-    fn newer_than(&self, handing: &HandingOff) -> Result<Vec<Arc<Entry>>, Failure> {
-        let path = self.state.path();
-        let changed = || Failure::ContentModified { leaf: self.state.visible_leaf() };
-        if !path.grew_from(&handing.covered) {
-            return Err(changed());
+fn open_tasks(state: &State) -> Option<CarriedTodos> {
+    todo::open_tasks(state.path(), &todo::Rules::default().of(&state.settings().settings))
+}
+
+/// The entries that came since a handoff began. They go along, unless the document cannot stand before them.
+fn newer_than(state: &State, handing: &HandingOff) -> Result<Vec<Arc<Entry>>, Failure> {
+    let path = state.path();
+    let changed = || Failure::ContentModified { leaf: state.visible_leaf() };
+    if !path.grew_from(&handing.covered) {
+        return Err(changed());
+    }
+    let newer = &path[handing.covered.len()..];
+    // The call of a result is in the part that the document stands for.
+    let first = newer.iter().find(|entry| entry.in_context());
+    if newer.iter().any(|entry| entry.rewrites()) || first.is_some_and(|entry| entry.is_from(Role::ToolResult)) {
+        return Err(changed());
+    }
+    Ok(if first.is_some() { newer.to_vec() } else { Vec::new() })
+}
+
+/// The tokens between a new session with this document and its threshold. None where it is over that.
+pub(super) fn room_beside(state: &State, stamps: &mut Stamps, text: &Clean) -> Result<Option<u64>, Failure> {
+    let todos = open_tasks(state);
+    let document = Document { text, details: &Value::Null, todos: todos.as_ref(), newer: &[] };
+    let mut stamps = stamps.fork();
+    let founding = Founding::with_document(state, &document, &mut stamps).ok_or_else(defect)?;
+    let path = founding.path();
+    let fullness = state.view().of(&path).measure(&path);
+    Ok(fullness.budget.threshold.checked_sub(fullness.context_tokens))
+}
+
+/// The largest document of a handoff, in tokens.
+///
+/// # Errors
+/// When there is nothing to hand off, or a param is invalid.
+fn room_of(
+    state: &State,
+    stamps: &mut Stamps,
+    params: &HandoffParams,
+    document: Option<&Clean>,
+) -> Result<u64, Failure> {
+    for (name, wish) in [("goal", &params.goal), ("instructions", &params.instructions)] {
+        let chars = wish.as_ref().map_or(0, |wish| wish.chars().count());
+        if chars > LONGEST_WISH {
+            let what = format!(
+                "it has {chars} characters, and {LONGEST_WISH} are the limit; shorten it, and append a long text to the \
+                 new session as a message"
+            );
+            return Err(Failure::params(name, what));
         }
-        let newer = &path[handing.covered.len()..];
-        // The call of a result is in the part that the document stands for.
-        let first = newer.iter().find(|entry| entry.in_context());
-        if newer.iter().any(|entry| entry.rewrites()) || first.is_some_and(|entry| entry.is_from(Role::ToolResult)) {
-            return Err(changed());
+    }
+    let path = state.path();
+    if messages_of(path) < 2 && path.compaction().is_none() {
+        return Err(Failure::NothingToCompact(Nothing::NoConversation));
+    }
+    if params.save == Some(true) && Keeping::like(state) == Keeping::Memory {
+        let what = "the session is kept in memory, and so is the new one; leave out save, and take the document from \
+                    the answer";
+        return Err(Failure::params("save", what));
+    }
+    let refused = |what: String| Failure::params("document", what);
+    if document.is_some_and(|document| document.trim().is_empty()) {
+        let what = "it is empty; write the document, or leave it out and it is made from the conversation";
+        return Err(refused(what.to_owned()));
+    }
+    let room = room_beside(state, stamps, &Clean::default())?.ok_or_else(|| {
+        let what = "system prompt, tools and pins alone fill the window; use a larger model, fewer tools or fewer pins";
+        refused(what.to_owned())
+    });
+    match document {
+        None => Ok(room.unwrap_or_default()),
+        Some(document) => {
+            let room = room?;
+            room_beside(state, stamps, document)?.map(|_| room).ok_or_else(|| {
+                refused(format!(
+                    "it is too large for the new session, which has room for {room} tokens of it; shorten it, or give \
+                     the session a model with a larger window"
+                ))
+            })
         }
-        Ok(if first.is_some() { newer.to_vec() } else { Vec::new() })
     }
 }
 

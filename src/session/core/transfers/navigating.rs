@@ -26,6 +26,7 @@ use crate::{
         kind::{Lack, Moved, Navigation, Transfer, Transferred},
         log_work::{Fetch, Fetched, RouteOrder},
         operations::Asked,
+        state::State,
         stop::Stop,
     },
     summary::{
@@ -42,21 +43,6 @@ impl CommandMethod for SessionNavigate {
 }
 
 impl Core {
-    /// A navigation that is cancelled before its way is known.
-    pub(super) fn unstarted_navigation(&self, params: &NavigateParams) -> Navigation {
-        Navigation {
-            old_leaf: self.state.visible_leaf(),
-            target: params.target_entry_id.clone(),
-            common_ancestor: None,
-            entry_count: 0,
-            summarizes: self.summarizes_branches(params),
-        }
-    }
-
-    fn summarizes_branches(&self, params: &NavigateParams) -> bool {
-        params.summarize.unwrap_or(self.state.settings().settings.branch_summary.enabled)
-    }
-
     pub(super) fn navigate(&mut self, params: NavigateParams, ticket: Ticket) {
         let label = Failure::if_longer("label", params.label.as_deref(), LONGEST_LABEL);
         let instructions = || Failure::if_longer("instructions", params.instructions.as_deref(), prompts::LONGEST);
@@ -66,7 +52,8 @@ impl Core {
         let Some(library) = self.state.history().library() else {
             return self.await_index(SessionNavigate::command(params), ticket);
         };
-        let reads_left = self.summarizes_branches(&params) || self.hooks().answers(HookEvent::SessionBeforeTree);
+        let reads_left =
+            summarizes_branches(&self.state, &params) || self.hooks().answers(HookEvent::SessionBeforeTree);
         let leaf = self.state.path().last().map(|leaf| leaf.id.clone());
         // While the way was read, a hook may have been registered, and another program may have gone on from the leaf.
         let holds = |route: &Result<Route, _>| {
@@ -90,7 +77,7 @@ impl Core {
         let (id, stop) = (self.stamps.operation(), Stop::default());
         let old_leaf = self.state.visible_leaf();
         // Without anything to summarize the session moves as if no summary was asked for.
-        let summarizes = self.summarizes_branches(&params) && branch::has_content(&route.left);
+        let summarizes = summarizes_branches(&self.state, &params) && branch::has_content(&route.left);
         let navigation = Navigation {
             old_leaf: old_leaf.clone(),
             target: params.target_entry_id.clone(),
@@ -138,7 +125,7 @@ impl Core {
         if !stays {
             return Err(Failure::ContentModified { leaf: self.state.visible_leaf() });
         }
-        let costs = self.take_costs();
+        let costs = self.costs.take(&self.state, &mut self.stamps);
         let Navigating { route, label, .. } = &navigating;
         // Lines that change no context, as a title, may have come since the start.
         let old_leaf = self.state.visible_leaf();
@@ -194,6 +181,21 @@ impl Core {
         let moved = Moved { left: old_leaf, leaf, editor_text: route.editor_text.clone(), summary: summary_id, lack };
         let result = Transferred::Moved(moved);
         Ok(Delivery { task: Box::new(Task::Navigation(navigating)), text, costs, entries, event, result })
+    }
+}
+
+fn summarizes_branches(state: &State, params: &NavigateParams) -> bool {
+    params.summarize.unwrap_or(state.settings().settings.branch_summary.enabled)
+}
+
+/// A navigation that is cancelled before its way is known.
+pub(super) fn unstarted_navigation(state: &State, params: &NavigateParams) -> Navigation {
+    Navigation {
+        old_leaf: state.visible_leaf(),
+        target: params.target_entry_id.clone(),
+        common_ancestor: None,
+        entry_count: 0,
+        summarizes: summarizes_branches(state, params),
     }
 }
 

@@ -9,6 +9,7 @@ use crate::{
         core::{
             Core,
             command::{Command, CommandMethod, TransferRequest},
+            transfers,
             work::{Referring, Task, TransferPhase, Unstarted, Work},
         },
         effects::Ticket,
@@ -19,6 +20,7 @@ use crate::{
         kind::{OperationKind, Reference, Referred, Transfer, Transferred},
         operations::{Asked, Place},
         source::{Source, SourceOrder},
+        state::State,
         stop::Stop,
     },
     summary::passages::REFERENCE,
@@ -44,57 +46,18 @@ impl CommandMethod for SessionReference {
 }
 
 impl Core {
-    /// The kind of a reference.
-    pub(super) fn reference_of(params: &ReferenceParams) -> Reference {
-        Reference { from: params.from_session_id.clone() }
-    }
-
     /// Looks for the source of a reference. Its operation starts when the source was found.
     pub(super) fn refer(&mut self, params: ReferenceParams, ticket: Ticket) {
         let question = params.question.as_deref().map(str::trim).filter(|question| !question.is_empty());
-        let question = question.map(|question| self.secrets().clean(question));
-        if let Err(failure) = self.may_refer(&params, question.as_deref()) {
+        let question = question.map(|question| transfers::secrets(&self.state).clean(question));
+        if let Err(failure) = may_refer(&self.state, &params, question.as_deref()) {
             return ticket.fail(&failure);
         }
         let (id, stop) = (self.stamps.operation(), Stop::default());
-        let kind = OperationKind::Transfer(Transfer::Reference(Self::reference_of(&params)));
+        let kind = OperationKind::Transfer(Transfer::Reference(Reference::of(&params)));
         self.effects.start(Job::Source(SourceOrder { id: id.clone(), from: params.from_session_id }));
         let asked = Asked::by(ticket, params.wait);
         self.work = Work::Referring(Referring { question, unstarted: Unstarted { id, kind, asked, stop } }, None);
-    }
-
-    fn may_refer(&self, params: &ReferenceParams, question: Option<&str>) -> Result<(), Failure> {
-        if params.from_session_id == self.state.id {
-            return Err(Failure::params("fromSessionId", "a session does not refer to itself; name another session"));
-        }
-        if params.wait == Some(true) && self.state.path().batch().is_open() {
-            let what = "calls of the newest answer have no result yet, and the extract goes behind the results; append them \
-                        first, or leave out wait";
-            return Err(Failure::params("wait", what));
-        }
-        let tokens = self.tokens_of(question);
-        if tokens > LARGEST_QUESTION {
-            let what = format!(
-                "it has about {tokens} tokens, and the extract has it in its frame; ask in at most {LARGEST_QUESTION} tokens"
-            );
-            return Err(Failure::params("question", what));
-        }
-        self.room_for_extract(question).map(|_| ())
-    }
-
-    fn tokens_of(&self, question: Option<&str>) -> u64 {
-        question.map_or(0, |question| self.state.measure().scale.text(question))
-    }
-
-    /// The largest extract about this question that leaves at least half of the free window, in tokens.
-    fn room_for_extract(&self, question: Option<&str>) -> Result<u64, Failure> {
-        let fullness = self.state.measure();
-        let room = fullness.budget.window.saturating_sub(fullness.context_tokens) / 2;
-        if room < SMALLEST + self.tokens_of(question) {
-            let why = "the window has no room for an extract; compact the session, then refer again".to_owned();
-            return Err(Failure::OverWindow { floor: fullness.floor(self.state.path()), why });
-        }
-        Ok(room.min(LARGEST))
     }
 
     /// The source of a reference was found, or there is none.
@@ -116,7 +79,7 @@ impl Core {
     pub(in crate::session::core) fn begin_reference(&mut self, request: Referring, result: Result<Source, Failure>) {
         let Referring { question, unstarted } = request;
         let Unstarted { id, kind, asked, stop } = unstarted;
-        let begun = result.and_then(|source| Ok((source, self.room_for_extract(question.as_deref())?)));
+        let begun = result.and_then(|source| Ok((source, room_for_extract(&self.state, question.as_deref())?)));
         let (source, cap) = match begun {
             Ok(begun) => begun,
             Err(failure) => {
@@ -127,8 +90,13 @@ impl Core {
         let is_introduced = matches!(asked, Asked::Answered(_));
         let opening = self.opening(kind, Place::Top(id.clone()), asked, self.state.usage(), stop.clone());
         let operation = self.start_operation(opening);
-        let order =
-            ReferenceOrder { source, question, newest: self.newest_messages(), cap, scale: self.state.measure().scale };
+        let order = ReferenceOrder {
+            source,
+            question,
+            newest: newest_messages(&self.state),
+            cap,
+            scale: self.state.measure().scale,
+        };
         self.effects.start(Job::Transfer(TransferOrder {
             id,
             work: TransferWork::Reference(Box::new(order)),
@@ -138,13 +106,6 @@ impl Core {
         }));
         let task = Box::new(Task::Reference { is_introduced });
         self.work = Work::Transfer(operation, TransferPhase::Making(task));
-    }
-
-    /// The newest messages of the user, newest first. They stand in for a question.
-    fn newest_messages(&self) -> Vec<String> {
-        let said = self.state.path().iter().rev().filter(|entry| entry.is_from(Role::User));
-        let texts = said.filter_map(|entry| entry.message().map(Message::text));
-        texts.take(NEWEST_MESSAGES).collect()
     }
 
     /// The entry of a reference after the leaf.
@@ -170,7 +131,7 @@ impl Core {
             ("display", json!(true)),
             ("details", made.details.clone()),
         ];
-        let costs = self.take_costs();
+        let costs = self.costs.take(&self.state, &mut self.stamps);
         let parent = costs.entries.last().or_else(|| self.state.path().last()).map(|leaf| leaf.id.clone());
         let entry = match entry_of("custom_message", &self.stamps.stamp(), parent.as_ref(), &fields) {
             Ok(entry) => entry,
@@ -183,6 +144,47 @@ impl Core {
         let task = Box::new(Task::Reference { is_introduced });
         Ok(Delivery { task, text, costs, entries: vec![entry], event: None, result })
     }
+}
+
+fn tokens_of(state: &State, question: Option<&str>) -> u64 {
+    question.map_or(0, |question| state.measure().scale.text(question))
+}
+
+/// The largest extract about this question that leaves at least half of the free window, in tokens.
+fn room_for_extract(state: &State, question: Option<&str>) -> Result<u64, Failure> {
+    let fullness = state.measure();
+    let room = fullness.budget.window.saturating_sub(fullness.context_tokens) / 2;
+    if room < SMALLEST + tokens_of(state, question) {
+        let why = "the window has no room for an extract; compact the session, then refer again".to_owned();
+        return Err(Failure::OverWindow { floor: fullness.floor(state.path()), why });
+    }
+    Ok(room.min(LARGEST))
+}
+
+fn may_refer(state: &State, params: &ReferenceParams, question: Option<&str>) -> Result<(), Failure> {
+    if params.from_session_id == state.id {
+        return Err(Failure::params("fromSessionId", "a session does not refer to itself; name another session"));
+    }
+    if params.wait == Some(true) && state.path().batch().is_open() {
+        let what = "calls of the newest answer have no result yet, and the extract goes behind the results; append them \
+                    first, or leave out wait";
+        return Err(Failure::params("wait", what));
+    }
+    let tokens = tokens_of(state, question);
+    if tokens > LARGEST_QUESTION {
+        let what = format!(
+            "it has about {tokens} tokens, and the extract has it in its frame; ask in at most {LARGEST_QUESTION} tokens"
+        );
+        return Err(Failure::params("question", what));
+    }
+    room_for_extract(state, question).map(|_| ())
+}
+
+/// The newest messages of the user, newest first. They stand in for a question.
+fn newest_messages(state: &State) -> Vec<String> {
+    let said = state.path().iter().rev().filter(|entry| entry.is_from(Role::User));
+    let texts = said.filter_map(|entry| entry.message().map(Message::text));
+    texts.take(NEWEST_MESSAGES).collect()
 }
 
 #[cfg(test)]

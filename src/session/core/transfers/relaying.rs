@@ -15,6 +15,8 @@ use crate::{
     session::{
         core::{
             Core,
+            commands::compacting::planning,
+            transfers::handing_off,
             work::{HandingOff, Task, TransferPhase, Work},
         },
         effects::Ticket,
@@ -26,6 +28,7 @@ use crate::{
         kind::{Handoff, OperationKind, Product, Transfer},
         operation::Operation,
         operations::{Asked, End, Place},
+        state::State,
         stop::Stop,
     },
     settings::Strategy,
@@ -49,37 +52,11 @@ impl Core {
     /// The part of the path that maintenance hands off, where the turn has settled and the client goes on with the new
     /// session.
     pub(in crate::session::core) fn part_to_relay(&self, reason: Reason) -> Option<Path> {
-        if reason == Reason::Threshold && self.relays() { self.settled_part() } else { None }
-    }
-
-    /// Whether maintenance at the threshold hands off where the turn has settled.
-    pub(in crate::session::core) fn relays(&self) -> bool {
-        self.state.measure().compaction.strategy == Strategy::Handoff
-            && !self.upkeep.relays.replaced
-            && self.client_follows_handoffs()
-    }
-
-    /// Whether the client goes on with the session that a handoff makes. It declares so, or it has asked for a handoff of this
-    /// session or of the one that it comes from.
-    pub(in crate::session::core) fn client_follows_handoffs(&self) -> bool {
-        let carries = |body: &Body| matches!(body, Body::CustomMessage(custom) if custom.custom_type == HANDOFF);
-        self.state.client_follows_sessions()
-            || self.upkeep.relays.asked
-            || self.state.path().iter().any(|entry| carries(&entry.body))
-    }
-
-    /// The path up to the last answer, where only messages of the user follow it that no model has read: they wait for the new
-    /// session. None in the middle of a turn.
-    fn settled_part(&self) -> Option<Path> {
-        let path = self.state.path();
-        let unread = plan::unread(path);
-        let answer = &path[(path.len() - unread.len()).checked_sub(1)?].id;
-        // An answer among them failed, or is in no context.
-        let waits = |entry: &Entry| !entry.in_context() || entry.is_from(Role::User) || entry.is_from(Role::Assistant);
-        let goes_along = |entry: &Arc<Entry>| waits(entry) && !entry.rewrites();
-        let settled = !path.batch().is_open() && unread.iter().all(goes_along);
-        let covered = path.up_to(answer).filter(|_| settled)?;
-        (messages_of(&covered) >= 2).then_some(covered)
+        if reason == Reason::Threshold && relays(&self.state, &self.upkeep.relays) {
+            settled_part(&self.state)
+        } else {
+            None
+        }
     }
 
     /// Starts maintenance that hands the conversation off.
@@ -99,7 +76,10 @@ impl Core {
         let (kind, place) = (OperationKind::Transfer(Transfer::Handoff(handoff)), around.part(self.stamps.operation()));
         let opening = self.opening(kind, place, Asked::Introduced, usage, stop.clone());
         let operation = self.start_operation(opening);
-        let room = self.room_beside(&Clean::default()).ok().flatten().unwrap_or_default();
+        let room = handing_off::room_beside(&self.state, &mut self.stamps, &Clean::default())
+            .ok()
+            .flatten()
+            .unwrap_or_default();
         let (settings, trigger) = (self.state.settings().clone(), around.kind.trigger());
         let order = HandoffOrder {
             view: self.state.view().of(&covered),
@@ -167,7 +147,7 @@ impl Core {
             let (id, stop) = (around.id.clone(), around.stop.clone());
             handoff.finish(end, &self.sent_usage, Vec::new());
             self.record_running();
-            let request = self.plan_request(None, Initiator::User, Cause::Due);
+            let request = planning::plan_request(&self.state, None, Initiator::User, Cause::Due);
             self.effects.start(Job::Plan(PlanOrder { id, request, authors: Authors::Anyone, former: None, stop }));
             self.work = Work::Preparing(around, Focus::default());
             return;
@@ -180,4 +160,32 @@ impl Core {
         self.record_running();
         self.answer_held();
     }
+}
+
+/// The path up to the last answer, where only messages of the user follow it that no model has read: they wait for the new
+/// session. None in the middle of a turn.
+fn settled_part(state: &State) -> Option<Path> {
+    let path = state.path();
+    let unread = plan::unread(path);
+    let answer = &path[(path.len() - unread.len()).checked_sub(1)?].id;
+    // An answer among them failed, or is in no context.
+    let waits = |entry: &Entry| !entry.in_context() || entry.is_from(Role::User) || entry.is_from(Role::Assistant);
+    let goes_along = |entry: &Arc<Entry>| waits(entry) && !entry.rewrites();
+    let settled = !path.batch().is_open() && unread.iter().all(goes_along);
+    let covered = path.up_to(answer).filter(|_| settled)?;
+    (messages_of(&covered) >= 2).then_some(covered)
+}
+
+/// Whether the client goes on with the session that a handoff makes. It declares so, or it has asked for a handoff of this
+/// session or of the one that it comes from.
+pub(in crate::session::core) fn client_follows_handoffs(state: &State, relays: &Relays) -> bool {
+    let carries = |body: &Body| matches!(body, Body::CustomMessage(custom) if custom.custom_type == HANDOFF);
+    state.client_follows_sessions() || relays.asked || state.path().iter().any(|entry| carries(&entry.body))
+}
+
+/// Whether maintenance at the threshold hands off where the turn has settled.
+pub(in crate::session::core) fn relays(state: &State, relays: &Relays) -> bool {
+    state.measure().compaction.strategy == Strategy::Handoff
+        && !relays.replaced
+        && client_follows_handoffs(state, relays)
 }

@@ -8,6 +8,7 @@ use crate::{
         jobs::transfer::TransferText,
         operation::Operation,
         operations::End,
+        state::State,
     },
 };
 
@@ -19,11 +20,6 @@ pub(in crate::session::core) struct Waiting {
 }
 
 impl Core {
-    /// Whether the entries of a transfer may be written now. An extract waits for the results of open calls.
-    pub(super) fn may_deliver(&self, task: &Task) -> bool {
-        task.may_part_a_batch() || !self.state.path().batch().is_open()
-    }
-
     /// Sets a transfer aside until the open calls have their results. A session that ends gets no more of them.
     pub(super) fn set_aside(&mut self, operation: Operation, task: Task, text: Option<TransferText>) {
         if !self.goes_on() {
@@ -69,6 +65,11 @@ impl Core {
         let cancelled = |waiting: &&Waiting| waiting.operation.request_cancelled();
         self.upkeep.extracts.iter().find(cancelled).map(|waiting| waiting.operation.id.clone())
     }
+}
+
+/// Whether the entries of a transfer may be written now. An extract waits for the results of open calls.
+pub(super) fn may_deliver(state: &State, task: &Task) -> bool {
+    task.may_part_a_batch() || !state.path().batch().is_open()
 }
 
 #[cfg(test)]

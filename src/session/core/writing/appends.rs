@@ -1,7 +1,10 @@
 //! Appends: consecutive ones become one write, and each is answered with the maintenance that follows.
 
 use crate::{
-    conversation::{entry::Entry, mirroring},
+    conversation::{
+        entry::{Entry, Stamps},
+        mirroring,
+    },
     protocol::{
         errors::Failure,
         types::{AppendAnswer, AppendParams},
@@ -11,9 +14,11 @@ use crate::{
             Core,
             command::Command,
             commands::append::Append,
-            log_gate::{Unanswered, Write},
+            parts::log_gate::{Unanswered, Write},
+            recovering::reports,
         },
         effects::Ticket,
+        state::State,
     },
 };
 use std::sync::Arc;
@@ -58,7 +63,7 @@ impl Core {
     pub(in crate::session::core) fn append(&mut self, params: AppendParams, ticket: Ticket) {
         let mut appends = self.in_a_row(params, ticket);
         if !appends.is_empty() {
-            self.add_lines_for_others(&mut appends);
+            add_lines_for_others(&self.state, &mut self.stamps, &mut appends);
             self.write(Box::new(Appends(appends)));
         }
     }
@@ -87,21 +92,6 @@ impl Core {
                 }
                 None => return appends,
             }
-        }
-    }
-
-    /// Adds the lines that other programs lack: texts since a compaction between a call and its result, edits of results
-    /// without a call, and all that a torn write or another program's form left out. Entries on another branch get none,
-    /// because these lines belong to the current path.
-    fn add_lines_for_others(&mut self, appends: &mut [Append]) {
-        let (path, prompts) = (self.state.path(), &self.state.settings().prompts);
-        let staged: Vec<Arc<Entry>> = appends.iter().flat_map(|append| append.staged.entries.clone()).collect();
-        if !path.continues_with_all(&staged) || !mirroring::may_be_needed(path, &staged, prompts) {
-            return;
-        }
-        let mirrors = mirroring::with_mirrors(path, &staged, prompts, &mut self.stamps);
-        if let Some(last) = appends.last_mut() {
-            last.staged.entries.extend(mirrors);
         }
     }
 
@@ -142,7 +132,7 @@ impl Core {
             }
         }
         self.send_usage(usage.clone());
-        self.tell_of_model(model);
+        reports::tell_of_model(&self.effects, &self.state, model);
         if let Some(newest) = newest {
             self.tell_of(&newest);
         }
@@ -154,5 +144,20 @@ impl Core {
             None => self.look_ahead(&usage),
             due => self.start_due(due),
         }
+    }
+}
+
+/// Adds the lines that other programs lack: texts since a compaction between a call and its result, edits of results
+/// without a call, and all that a torn write or another program's form left out. Entries on another branch get none,
+/// because these lines belong to the current path.
+fn add_lines_for_others(state: &State, stamps: &mut Stamps, appends: &mut [Append]) {
+    let (path, prompts) = (state.path(), &state.settings().prompts);
+    let staged: Vec<Arc<Entry>> = appends.iter().flat_map(|append| append.staged.entries.clone()).collect();
+    if !path.continues_with_all(&staged) || !mirroring::may_be_needed(path, &staged, prompts) {
+        return;
+    }
+    let mirrors = mirroring::with_mirrors(path, &staged, prompts, stamps);
+    if let Some(last) = appends.last_mut() {
+        last.staged.entries.extend(mirrors);
     }
 }

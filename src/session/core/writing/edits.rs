@@ -9,7 +9,7 @@ use crate::{
             Core,
             command::Command,
             edit::{self, Edit},
-            log_gate::{Unanswered, Write},
+            parts::log_gate::{Unanswered, Write},
         },
         effects::Ticket,
         operations::Asked,

@@ -14,7 +14,10 @@ use crate::{
     },
     session::{
         core::{
-            Core, commands::compacting::result::sent, commands::notices, costs::CostEntries, log_gate::Write,
+            Core,
+            commands::{compacting::result::sent, notices},
+            costs::CostEntries,
+            parts::log_gate::Write,
             work::Work,
         },
         fault::{Fault, planted},
@@ -96,7 +99,7 @@ impl Core {
         if self.upkeep.moves.as_ref() == Some(&operation.id) {
             return self.found(operation, &draft, first_newer.as_ref(), tokens_after);
         }
-        let costs = self.take_costs();
+        let costs = self.costs.take(&self.state, &mut self.stamps);
         let parent = costs.entries.last().or_else(|| path.last()).map(|leaf| &leaf.id);
         draft.summary_times = self.upkeep.ahead.summary_times();
         let spent = self.costs.carried(&costs, self.upkeep.ahead.unused_by_wall(&self.facts()), &self.facts());

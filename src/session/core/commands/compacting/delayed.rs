@@ -6,7 +6,10 @@ use crate::{
     session::{
         core::{
             Core,
-            commands::compacting::after_turn::{self, Step},
+            commands::compacting::{
+                after_turn::{self, Step},
+                planning,
+            },
             work::{Request, Work},
         },
         effects::Ticket,
@@ -57,7 +60,7 @@ impl Core {
         self.upkeep.after_turn.begun(&id, self.operations.unfinished(), &self.state);
         self.moves(&id, &params);
         let initiator = params.initiator.unwrap_or(Initiator::User);
-        let mut request = self.plan_request(params.keep_recent_tokens, initiator, Cause::Asked);
+        let mut request = planning::plan_request(&self.state, params.keep_recent_tokens, initiator, Cause::Asked);
         request.insists = self.insists(&params);
         // It was checked when it was asked for.
         let authors = Authors::of(&params).unwrap_or_default();

@@ -35,6 +35,12 @@ pub struct Contexts {
 }
 
 impl Identity {
+    /// The identity of the context at the leaf.
+    #[must_use]
+    pub fn at_leaf(state: &State) -> Self {
+        Self::of(state.path(), state.model(state.path()))
+    }
+
     /// The identity of the context of a path.
     #[must_use]
     pub fn of(path: &Path, model: Option<ModelRef>) -> Self {

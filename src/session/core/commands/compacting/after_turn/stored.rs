@@ -15,7 +15,7 @@ use crate::{
         types::CompactParams,
     },
     session::{
-        core::{Core, log_gate::Write, work::Request},
+        core::{Core, parts::log_gate::Write, work::Request},
         effects::{Answer, Effect, Effects, Ticket},
         jobs::defect,
         kind::OperationKind,

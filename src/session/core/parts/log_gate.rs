@@ -3,17 +3,21 @@
 //! A write and its answers depend on the entries before it, so the log has one piece of work at a time, and nobody else knows
 //! whether it is out.
 
-use super::{Core, command::Command, due::DueRecovery};
 use crate::{
     conversation::{entry::Entry, undo::Undoing},
     log::Access,
     protocol::errors::Failure,
-    session::{effects::Ticket, log_work::LogFacts, state::State},
+    session::{
+        core::{Core, command::Command, due::DueRecovery},
+        effects::Ticket,
+        log_work::LogFacts,
+        state::State,
+    },
 };
 use std::sync::Arc;
 
 /// Entries on their way to the disk, with the requests that they answer and the work that follows them.
-pub(super) trait Write: Send {
+pub(in crate::session::core) trait Write: Send {
     /// The entries, in the order of the file.
     fn entries(&self) -> Vec<Arc<Entry>>;
 
@@ -47,7 +51,7 @@ pub(super) trait Write: Send {
 }
 
 /// The work that a session starts after a write, without input.
-pub(super) enum FollowUp<'a> {
+pub(in crate::session::core) enum FollowUp<'a> {
     /// Nothing that a client waits for.
     None,
     /// The context is measured again.
@@ -59,13 +63,13 @@ pub(super) enum FollowUp<'a> {
 }
 
 /// Requests whose entries are on disk, and whose answers wait for counts.
-pub(super) trait Unanswered: Send {
+pub(in crate::session::core) trait Unanswered: Send {
     /// Answers them.
     fn counted(self: Box<Self>, core: &mut Core);
 }
 
 /// The log of a session.
-pub(super) struct LogGate {
+pub(in crate::session::core) struct LogGate {
     /// The facts about the log, from before its work where it is out.
     facts: LogFacts,
     place: Place,
@@ -86,7 +90,7 @@ enum Place {
 }
 
 /// The work with which a log came back.
-pub(super) enum Back {
+pub(in crate::session::core) enum Back {
     /// A write.
     Written(Box<dyn Write>),
     /// A read for this command.

@@ -16,7 +16,7 @@ const MOST: usize = 1_024;
 
 /// Requests that only read. Each runs beside the session and has its own answer.
 #[derive(Default)]
-pub(super) struct Reads {
+pub(in crate::session::core) struct Reads {
     /// The number of them that run.
     running: usize,
     /// Stops the building of the index.

@@ -1,7 +1,9 @@
 //! The commands of a session that wait for their turn.
 
-use super::command::Command;
-use crate::{protocol::errors::Failure, session::effects::Ticket};
+use crate::{
+    protocol::errors::Failure,
+    session::{core::command::Command, effects::Ticket},
+};
 use std::collections::VecDeque;
 
 /// Commands with which the queue counts as full: as many as wait in the mailbox.
@@ -15,7 +17,7 @@ pub const TRY_AGAIN: u64 = 50;
 
 /// The commands that wait, in the order of the wire.
 #[derive(Default)]
-pub(super) struct Queue(VecDeque<(Command, Ticket)>);
+pub(in crate::session::core) struct Queue(VecDeque<(Command, Ticket)>);
 
 impl Queue {
     /// Adds a command after all others. Refuses it when too many wait.

@@ -1,0 +1,5 @@
+//! Parts of a session that own their state and see nothing of the core: each is built and tested alone.
+
+pub(super) mod log_gate;
+pub mod queue;
+pub(super) mod reads;
