@@ -48,10 +48,7 @@ use crate::{
     ids::{OperationId, SessionId},
     log::Unfinished,
     models::learned::Learned,
-    protocol::{
-        errors::Failure,
-        types::{ContextParams, Usage},
-    },
+    protocol::{errors::Failure, types::Usage},
     session::core::{
         agenda::Unit,
         background::{FileChanges, IndexWait},
@@ -61,7 +58,7 @@ use crate::{
         counting::Counting,
         due::Upkeep,
         idle::Idle,
-        parts::{log_gate::LogGate, queue::Queue, reads::Reads},
+        parts::{held_contexts::HeldContexts, log_gate::LogGate, queue::Queue, reads::Reads},
         recovering::Recoveries,
         work::{TransferPhase, Unbegun, Work},
     },
@@ -131,27 +128,25 @@ pub struct Moment {
     pub tokenizer: bool,
 }
 
-/// A request for the context that waits.
-struct HeldContext {
-    params: ContextParams,
-    ticket: Ticket,
-    starts: Starts,
-}
-
-/// The work that a request for the context starts where the context is over the window and no work runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Starts {
-    /// The maintenance that is due.
-    Maintenance,
-    /// None. The maintenance before was fruitless, and the same decision would start it again.
-    Nothing,
-}
-
 /// Whether the session ends, and the requests that wait for the end.
 enum Ending {
     No,
     WhenIdle,
     Now(Vec<Ticket>),
+}
+
+impl Ending {
+    /// Whether the session starts work by itself: it does not end.
+    fn goes_on(&self) -> bool {
+        matches!(self, Self::No)
+    }
+
+    /// The session ends now.
+    fn end_now(&mut self) {
+        if !matches!(self, Self::Now(_)) {
+            *self = Self::Now(Vec::new());
+        }
+    }
 }
 
 /// Whether a session is over.
@@ -178,7 +173,7 @@ pub struct Core {
     cancelled: Vec<Unbegun>,
     costs: Costs,
     /// Requests for the context that wait for the end of the compaction.
-    held: Vec<HeldContext>,
+    held: HeldContexts,
     reads: Reads,
     index: IndexWait,
     changes: FileChanges,
@@ -209,7 +204,7 @@ impl Core {
             cancelled: Vec::new(),
             costs: Costs::opened(&state.history().spending().recent, at),
             state,
-            held: Vec::new(),
+            held: HeldContexts::default(),
             reads: Reads::default(),
             index: IndexWait::default(),
             changes: FileChanges::default(),
@@ -271,7 +266,7 @@ impl Core {
             Input::Hooks(hooks) => self.upkeep.hooks = hooks,
             Input::FileTouched => self.changes.touched(),
             Input::Finish => {
-                if self.goes_on() {
+                if self.ending.goes_on() {
                     self.ending = Ending::WhenIdle;
                     self.idle_gives_way();
                     let access = self.log.facts().access;
@@ -281,12 +276,10 @@ impl Core {
                 }
             }
             Input::Stop => {
-                self.end_now();
+                self.ending.end_now();
                 self.stop_running(None);
                 self.reads.stop.request();
-                for HeldContext { ticket, .. } in self.held.drain(..) {
-                    ticket.fail(&Failure::Cancelled);
-                }
+                self.held.fail(&Failure::Cancelled);
             }
             Input::Turn => self.turn(),
             Input::Tick => self.tick(at),
@@ -302,10 +295,10 @@ impl Core {
             Input::Counted => self.counted(),
             Input::IdleTurn(turn) => {
                 let turning = self.idle.rounds.turn(turn);
-                self.turn_idle(turning);
+                self.effects.turn_idle(turning);
             }
         }
-        if !self.goes_on() || self.hooks().concerns_compaction() || self.upkeep.ahead.is_stale(&self.state) {
+        if !self.ending.goes_on() || self.hooks().concerns_compaction() || self.upkeep.ahead.is_stale(&self.state) {
             self.speculate(|ahead, facts| ahead.throw_away(facts));
         }
         self.settle();
@@ -348,9 +341,7 @@ impl Core {
         for (command, ticket) in self.index.commands.drain().chain(self.queue.drain()) {
             if command.closes() { closes.push(ticket) } else { ticket.fail(&gone) }
         }
-        for HeldContext { ticket, .. } in self.held.drain(..) {
-            ticket.fail(&gone);
-        }
+        self.held.fail(&gone);
         closes
     }
 
@@ -369,12 +360,6 @@ impl Core {
             && self.held.is_empty()
             && self.index.commands.is_empty()
             && !self.is_pending(Unit::Costs)
-    }
-
-    fn end_now(&mut self) {
-        if !matches!(self.ending, Ending::Now(_)) {
-            self.ending = Ending::Now(Vec::new());
-        }
     }
 
     /// Does the next unit of the agenda.

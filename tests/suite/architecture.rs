@@ -485,8 +485,8 @@ fn a_struct_has_a_readable_number_of_fields() {
 }
 
 /// The files with an `impl Core`, and the methods in them. The core is to be a router of parts, so these numbers only shrink.
-const FILES_OF_CORE: usize = 42;
-const METHODS_OF_CORE: usize = 228;
+const FILES_OF_CORE: usize = 41;
+const METHODS_OF_CORE: usize = 195;
 
 #[test]
 fn the_core_loses_methods_to_its_parts() {

@@ -133,10 +133,11 @@ impl Core {
             Unit::Begin => matches!(self.work, Work::Planned(..) | Work::Referring(_, Some(_))),
             Unit::Commit => matches!(self.work, Work::Drafted(..) | Work::Transfer(_, TransferPhase::Made(..))),
             Unit::Costs => !self.costs.is_empty() && self.log.writable(&self.state).is_ok(),
-            Unit::FailedAnswers => self.has_reported(),
-            Unit::Switch => self.has_switched(),
-            Unit::Extract => self.extract_is_due(),
-            Unit::AfterTransfer => self.is_behind_transfer(),
+            Unit::FailedAnswers => self.recoveries.is_pending(),
+            Unit::Switch => self.upkeep.switches.is_pending(),
+            // A failed answer at the leaf is decided about first.
+            Unit::Extract => self.upkeep.extracts.are_due(&self.state) && !self.recoveries.is_pending(),
+            Unit::AfterTransfer => self.upkeep.behind_transfer,
             Unit::AfterTurn => self.upkeep.after_turn.is_due(self.state.path()),
             Unit::Contexts => self.held_needs_more(),
             Unit::Ahead => self.upkeep.ahead.is_new(),
@@ -189,11 +190,6 @@ impl Core {
             || Unit::ALL.into_iter().any(|unit| unit.keeps_from_speculating() && self.is_pending(unit))
     }
 
-    /// Whether the session starts work by itself: it does not end.
-    pub(super) fn goes_on(&self) -> bool {
-        matches!(self.ending, Ending::No)
-    }
-
     /// Whether the session has nothing to do in the foreground, now or after the work that runs.
     pub(super) fn nothing_waits(&self) -> bool {
         let waits = |unit: Unit| match unit {
@@ -201,7 +197,7 @@ impl Core {
             Unit::AfterTurn => self.is_pending(unit) && self.may_start(unit),
             unit => self.is_pending(unit),
         };
-        self.goes_on()
+        self.ending.goes_on()
             && self.log.is_free()
             && self.work.is_none()
             && self.index.commands.is_empty()

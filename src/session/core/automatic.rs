@@ -7,12 +7,15 @@ mod speculating;
 pub(super) mod speculation;
 
 use super::{
-    Core, Starts,
+    Core,
     agenda::Unit,
     commands::{append::Append, prune},
     due::{Due, DueCompaction, DueRepeat},
     edit::Staged,
-    parts::log_gate::{FollowUp, Write},
+    parts::{
+        held_contexts::Starts,
+        log_gate::{FollowUp, Write},
+    },
     work::Work,
 };
 use crate::{
@@ -60,7 +63,7 @@ impl Write for Relief {
         let title = "The context could not be made smaller";
         core.effects.warn(NoticeCode::ContextNotReduced, title, failure.to_string());
         // Another try would fail, too, and the requests would start one after the other.
-        core.held_start(Starts::Nothing);
+        core.held.start(Starts::Nothing);
         core.answer_held();
     }
 
@@ -77,7 +80,7 @@ impl Write for Relief {
 impl Core {
     /// The decision at the leaf as a sentence, or the reason of a recovery that failed there.
     pub(super) fn why(&self) -> String {
-        match (self.failed_recovery(), self.work.operation()) {
+        match (self.recoveries.failed_at(self.state.path().visible_leaf()), self.work.operation()) {
             (Some(failed), _) => failed.to_owned(),
             (None, Some(running)) => format!("A compaction is running ({}). {}", running.id, self.decision()),
             (None, None) => match self.upkeep.ahead.why(&self.facts()) {
@@ -99,7 +102,7 @@ impl Core {
 
     /// Whether maintenance may start.
     pub(super) fn may_maintain(&self) -> bool {
-        self.goes_on()
+        self.ending.goes_on()
             && !self.work.is_in_front()
             && !self.is_pending(Unit::Unbegun)
             && self.log.writable(&self.state).is_ok()
@@ -109,7 +112,7 @@ impl Core {
     /// Whether events that came during maintenance can be decided about after it: the path is known. A session that ends
     /// does not wait for that.
     pub(super) fn may_decide(&self) -> bool {
-        !self.state.lacks_past() || !self.goes_on()
+        !self.state.lacks_past() || !self.ending.goes_on()
     }
 
     /// Whether a compaction is due by an estimate, while entries are being counted.
@@ -225,8 +228,9 @@ impl Core {
             (Some(Due::Delayed(request)), _) => (request.id.clone(), request.kind.cause(), false),
             (Some(Due::Compaction(due)), _) => (due.id.clone(), OperationKind::Compaction(due.reason).cause(), false),
             (_, Some(operation)) if self.is_maintenance(operation) => {
-                let operation = self.relay_operation().unwrap_or(operation);
-                let repeats = operation.kind.repeats_the_turn() || self.repeats_behind_maintenance();
+                let operation = self.upkeep.relays.around().unwrap_or(operation);
+                let repeats =
+                    operation.kind.repeats_the_turn() || self.recoveries.repeat_after_maintenance(&self.state);
                 (operation.id.clone(), operation.kind.cause(), repeats)
             }
             _ => return Next::None,
@@ -236,7 +240,7 @@ impl Core {
 
     /// Whether an operation makes the context smaller. Maintenance that is due starts after any other.
     pub(super) fn is_maintenance(&self, operation: &Operation) -> bool {
-        !matches!(operation.kind, OperationKind::Transfer(_)) || self.relay_around().is_some()
+        !matches!(operation.kind, OperationKind::Transfer(_)) || self.upkeep.relays.around().is_some()
     }
 
     /// Starts the maintenance that is due.
@@ -280,8 +284,7 @@ impl Core {
         let kind = OperationKind::Compaction(reason);
         let Some(asked) = self.splice(kind.clone(), &id, asked) else { return };
         let stop = Stop::default();
-        let opening = self.opening(kind, Place::Top(id.clone()), asked, self.state.usage(), stop.clone());
-        let operation = self.start_operation(opening);
+        let operation = self.open(kind, Place::Top(id.clone()), asked, self.state.usage(), stop.clone());
         let request = planning::plan_request(&self.state, None, Initiator::User, Cause::Due);
         self.effects.start(Job::Plan(PlanOrder { id, request, authors: Authors::Anyone, former, stop }));
         self.work = Work::Preparing(operation, Focus::default());

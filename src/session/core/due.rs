@@ -5,7 +5,8 @@ use super::{
     commands::{compacting::after_turn::AfterTurn, notices::Told},
     edit::Staged,
     learning::Learning,
-    transfers::{Relays, Waiting},
+    parts::switches::Switches,
+    transfers::{Extracts, Relays},
     work::Request,
 };
 use crate::{
@@ -15,7 +16,7 @@ use crate::{
     protocol::events::{Event, Reason, RecoveryAction, RecoveryReason},
     session::{effects::Ticket, hooks::Hooks, operations::Asked, stop::Stop},
 };
-use std::{collections::VecDeque, sync::Arc};
+use std::sync::Arc;
 
 /// The facts about maintenance that no entry stores.
 #[derive(Default)]
@@ -23,7 +24,7 @@ pub(super) struct Upkeep {
     /// An automatic compaction that did not complete.
     pub rest: Option<Rest>,
     /// A change of the model that is not decided about.
-    pub switched: Option<Switched>,
+    pub switches: Switches,
     /// Whether maintenance was due at the end of a transfer, and is not decided about.
     pub behind_transfer: bool,
     /// The compaction that waits for the end of the turn.
@@ -35,7 +36,7 @@ pub(super) struct Upkeep {
     /// Handoffs by maintenance.
     pub relays: Relays,
     /// Extracts that wait for the results of open calls, the oldest first.
-    pub extracts: VecDeque<Waiting>,
+    pub extracts: Extracts,
     /// The hooks that the client answers.
     pub hooks: Arc<Hooks>,
     /// The compaction whose summary goes into a new session.
@@ -46,12 +47,6 @@ pub(super) struct Upkeep {
     pub pruning: Option<Considered>,
     /// Windows that providers taught.
     pub learning: Learning,
-}
-
-/// A change of the model, or of its window.
-pub(super) struct Switched {
-    /// The model before, if it is another one.
-    pub former: Option<ModelRef>,
 }
 
 /// Maintenance that is due.

@@ -135,7 +135,7 @@ impl Core {
     fn rest(&self, awake_elsewhere: u64) -> Option<Rest<'_>> {
         self.is_quiet().then(|| Rest {
             facts: self.facts(),
-            goes_on: self.goes_on(),
+            goes_on: self.ending.goes_on(),
             is_indexing: !self.index.build.is_none(),
             needs_bodies: self.counting.runs() || self.upkeep.ahead.runs(),
             awake_elsewhere,

@@ -101,6 +101,67 @@ impl Limits {
     }
 }
 
+impl Recoveries {
+    /// Whether a failed answer waits for a decision.
+    pub fn is_pending(&self) -> bool {
+        !self.reported.is_empty()
+    }
+
+    /// Whether requests for the context wait for a recovery. `follow_up`: the work after the write that runs.
+    pub fn hold_contexts(&self, follow_up: &FollowUp<'_>) -> bool {
+        let is_written = matches!(follow_up, FollowUp::Recovery(_) | FollowUp::Removal);
+        is_written || self.running.is_some() || self.is_pending()
+    }
+
+    /// The reason for which there is no context to repeat the turn with, if its recovery failed.
+    pub fn failed_at(&self, leaf: Option<&EntryId>) -> Option<&str> {
+        self.failed.as_ref().filter(|failed| failed.leaf.as_ref() == leaf).map(|failed| failed.why.as_str())
+    }
+
+    /// Forgets a recovery that failed, if an edit made the request smaller or a limit larger.
+    pub fn forget_failed(&mut self, state: &State) {
+        let now = limits(state);
+        self.failed.take_if(|failed| now.are_wider_than(failed.limits));
+    }
+
+    /// Forgets the recovery that a cancel has ended.
+    pub fn forget_cancelled(&mut self) {
+        self.running = None;
+    }
+
+    /// Cancels a recovery that starts after the write that runs, and names it. A cancel of all work forgets the failed answers
+    /// that wait for a decision, too.
+    pub fn cancel_due(&mut self, which: Option<&OperationId>, follow_up: &FollowUp<'_>) -> Option<Cancelled> {
+        if which.is_none() {
+            self.reported.clear();
+        }
+        let FollowUp::Recovery(due) = follow_up else { return None };
+        let named = which.is_none_or(|which| *which == due.id) && !due.stop.requested();
+        if named {
+            due.stop.request();
+        }
+        named.then(|| Cancelled { operation_id: due.id.clone(), kind: RECOVERY.to_owned() })
+    }
+
+    /// Whether a failure is of another model than the session's, so that it says nothing about this context. A host that asks
+    /// that model again means it, or has another name for the session's model: the next failure counts.
+    fn is_of_another_model(&mut self, judged: &Judged, now: &Identity) -> bool {
+        let named = judged.answer.outline().and_then(|outline| outline.model.clone());
+        let other = named.filter(|named| now.model.as_ref().is_some_and(|model| model != named));
+        let before = std::mem::replace(&mut self.other_model, other);
+        self.other_model.is_some() && self.other_model != before
+    }
+}
+
+/// Whether the conversation went on while a recovery ran: with a message of the user, with an answer, or on another branch.
+fn went_on(state: &State, recovery: &Operation) -> bool {
+    let OperationKind::Recovery(Recovery { removed: Some(removed), .. }) = &recovery.kind else { return false };
+    let path = state.path();
+    let answers = |entry: &Entry| entry.outline().is_some_and(|it| it.role == Role::Assistant && !it.failed);
+    let goes_on = |entry: &Arc<Entry>| entry.is_from(Role::User) || answers(entry);
+    path.position(removed).is_none_or(|place| path[place + 1..].iter().any(goes_on))
+}
+
 /// The entries of a recovery, which starts after them.
 struct RecoveryWrite {
     staged: Staged,
@@ -179,7 +240,7 @@ impl Core {
             Trouble::WindowFull | Trouble::CutOff => RecoveryReason::Incomplete,
         };
         let now = Identity::at_leaf(&self.state);
-        let is_of_another_model = trouble != Trouble::CutOff && self.is_of_another_model(judged, &now);
+        let is_of_another_model = trouble != Trouble::CutOff && self.recoveries.is_of_another_model(judged, &now);
         let stale = is_of_another_model || judged.context.as_ref().is_some_and(|context| context.is_replaced_by(&now));
         if stale {
             self.recoveries.contexts.told_replaced(now);
@@ -213,21 +274,6 @@ impl Core {
         }
     }
 
-    /// Whether a failure is of another model than the session's, so that it says nothing about this context. A host that asks
-    /// that model again means it, or has another name for the session's model: the next failure counts.
-    fn is_of_another_model(&mut self, judged: &Judged, now: &Identity) -> bool {
-        let named = judged.answer.outline().and_then(|outline| outline.model.clone());
-        let other = named.filter(|named| now.model.as_ref().is_some_and(|model| model != named));
-        let before = std::mem::replace(&mut self.recoveries.other_model, other);
-        self.recoveries.other_model.is_some() && self.recoveries.other_model != before
-    }
-
-    /// Records that a client is given the context at the leaf. `for_request`: in a provider's format, or with `wait`.
-    pub(super) fn gives_context(&mut self, for_request: bool) {
-        let identity = Identity::at_leaf(&self.state);
-        self.recoveries.contexts.give(identity, for_request);
-    }
-
     /// Writes the entries of a recovery, which starts after them.
     pub(super) fn write_recovery(&mut self, due: DueRecovery) {
         match entries_of(&self.state, &mut self.stamps, &due) {
@@ -249,8 +295,7 @@ impl Core {
         }
         others.iter().for_each(|entry| self.effects.announce(entry, None));
         self.send_usage(self.state.usage());
-        let opening = self.opening(kind, Place::Top(id), asked, self.state.usage(), stop.clone());
-        let operation = self.start_operation(opening);
+        let operation = self.open(kind, Place::Top(id), asked, self.state.usage(), stop.clone());
         // It is in force, also where the recovery was cancelled while it was being written.
         choices.iter().for_each(|entry| self.effects.announce(entry, Some(operation.id.clone())));
         if let (Ok(_), Remedy::Promote(to)) = (&written, &remedy) {
@@ -260,7 +305,9 @@ impl Core {
             _ if stop.requested() => End::Cancelled,
             (Err(failure), _) => End::Failed(failure),
             (Ok(_), Remedy::Compact(share)) => return self.compact_inside(operation, reason, share, stated),
-            (Ok(_), Remedy::GiveUp(attempts)) => End::Failed(self.given_up(reason, attempts)),
+            (Ok(_), Remedy::GiveUp(attempts)) => {
+                End::Failed(giving_up::given_up(&self.state, &self.upkeep.relays, reason, attempts))
+            }
             (Ok(_), Remedy::Promote(_) | Remedy::Retry | Remedy::Repeat | Remedy::None) => self.with_room(),
         };
         self.end_recovery(operation, end, Vec::new());
@@ -272,7 +319,7 @@ impl Core {
         let decision = self.decision();
         match too_large(&self.state.measure(), self.state.path()) {
             Some(floor) if !decision.is_due() => {
-                let why = self.or_goes_on_elsewhere(decision.to_string());
+                let why = self.upkeep.relays.or_goes_on_elsewhere(decision.to_string());
                 End::Failed(Failure::OverWindow { floor, why })
             }
             _ => End::Completed(Product::Recovered),
@@ -289,8 +336,7 @@ impl Core {
     ) {
         let (place, stop) = (recovery.part(self.stamps.operation()), Stop::default());
         let kind = OperationKind::Recovering(reason);
-        let opening = self.opening(kind, place, Asked::Introduced, self.state.usage(), stop.clone());
-        let compaction = self.start_operation(opening);
+        let compaction = self.open(kind, place, Asked::Introduced, self.state.usage(), stop.clone());
         let request = planning::plan_request(&self.state, None, Initiator::User, Cause::Rejected { share, stated });
         self.effects.start(Job::Plan(PlanOrder {
             id: compaction.id.clone(),
@@ -333,60 +379,14 @@ impl Core {
             End::Skipped(nothing) => Some(Failure::NothingToCompact(*nothing).to_string()),
         };
         let leaf = self.state.visible_leaf();
-        self.held_go_on_after(&recovery.kind, &end);
-        let why = why.filter(|_| !self.went_on(&recovery));
+        self.held.go_on_after(&recovery.kind, &end);
+        let why = why.filter(|_| !went_on(&self.state, &recovery));
         let limits = limits(&self.state);
         self.recoveries.failed = why.map(|why| Failed { leaf, why: recovery.kind.failed(&why), limits });
         self.settle();
         recovery.finish(end, &self.sent_usage, notices);
         self.record_running();
         self.answer_held();
-    }
-
-    /// Whether the conversation went on while a recovery ran: with a message of the user, with an answer, or on another branch.
-    fn went_on(&self, recovery: &Operation) -> bool {
-        let OperationKind::Recovery(Recovery { removed: Some(removed), .. }) = &recovery.kind else { return false };
-        let path = self.state.path();
-        let answers = |entry: &Entry| entry.outline().is_some_and(|it| it.role == Role::Assistant && !it.failed);
-        let goes_on = |entry: &Arc<Entry>| entry.is_from(Role::User) || answers(entry);
-        path.position(removed).is_none_or(|place| path[place + 1..].iter().any(goes_on))
-    }
-
-    /// Forgets the recovery that a cancel has ended.
-    pub(super) fn forget_cancelled_recovery(&mut self) {
-        self.recoveries.running = None;
-    }
-
-    /// Cancels a recovery that starts after the write that runs, and names it.
-    pub(super) fn cancel_due_recovery(&mut self, which: Option<&OperationId>) -> Option<Cancelled> {
-        if which.is_none() {
-            self.recoveries.reported.clear();
-        }
-        let FollowUp::Recovery(due) = self.log.follow_up() else { return None };
-        let named = which.is_none_or(|which| *which == due.id) && !due.stop.requested();
-        if named {
-            due.stop.request();
-        }
-        named.then(|| Cancelled { operation_id: due.id.clone(), kind: RECOVERY.to_owned() })
-    }
-
-    /// Forgets a recovery that failed, if an edit made the request smaller or a limit larger.
-    pub(super) fn forget_failed_recovery(&mut self) {
-        let now = limits(&self.state);
-        self.recoveries.failed.take_if(|failed| now.are_wider_than(failed.limits));
-    }
-
-    /// The reason for which there is no context to repeat the turn with, if its recovery failed.
-    pub(super) fn failed_recovery(&self) -> Option<&str> {
-        let leaf = self.state.path().visible_leaf();
-        let failed = self.recoveries.failed.as_ref().filter(|failed| failed.leaf.as_ref() == leaf);
-        failed.map(|failed| failed.why.as_str())
-    }
-
-    /// Whether requests for the context wait for a recovery.
-    pub(super) fn recovers(&self) -> bool {
-        let is_written = matches!(self.log.follow_up(), FollowUp::Recovery(_) | FollowUp::Removal);
-        is_written || self.recoveries.running.is_some() || !self.recoveries.reported.is_empty()
     }
 }
 

@@ -5,24 +5,21 @@
 use super::{
     Core,
     commands::prune,
-    due::{Due, DueCompaction, Switched},
+    due::{Due, DueCompaction},
     edit::Staged,
+    parts::switches::Switched,
 };
 use crate::{
     compaction::decide::{Decision, Facts, at_threshold},
-    ids::OperationId,
     protocol::events::Reason,
-    session::{effects::Ticket, kind::OperationKind, operations::Asked, state::State},
+    session::{effects::Ticket, operations::Asked, state::State},
 };
 
 impl Core {
     /// Notes a change of the model or of its window by entries that are on disk.
     pub(super) fn note_switch(&mut self, staged: &Staged) {
         let Some(before) = &staged.before else { return };
-        let now = self.state.model_in_force();
-        if **before != now {
-            let former = before.model.clone().filter(|_| before.model != now.model);
-            self.upkeep.switched = Some(Switched { former });
+        if self.upkeep.switches.note(before, &self.state.model_in_force()) {
             self.upkeep.rest = None;
         }
     }
@@ -42,7 +39,7 @@ impl Core {
     }
 
     fn due_behind_switch(&mut self, asked: Asked<Ticket>) -> Option<Due> {
-        let Switched { former } = self.upkeep.switched.take()?;
+        let Switched { former } = self.upkeep.switches.take()?;
         if !decision_behind_switch(&self.state).is_due() {
             return None;
         }
@@ -54,31 +51,13 @@ impl Core {
         Some(Due::Compaction(DueCompaction { id, reason: Reason::ModelSwitch, asked, former }))
     }
 
-    /// Whether a change of the model waits for a decision.
-    pub(super) fn has_switched(&self) -> bool {
-        self.upkeep.switched.is_some()
-    }
-
     /// Decides about a change of the model that came while other work ran.
     pub(super) fn decide_switch(&mut self) {
         let due = if self.may_maintain() { self.due_behind_switch(Asked::Unasked) } else { None };
-        self.upkeep.switched = None;
+        self.upkeep.switches.cancelled(None);
         match due {
             Some(due) => self.start_due(Some(due)),
             None => self.answer_held(),
-        }
-    }
-
-    /// Whether requests for a context to send wait until the conversation fits the new model.
-    pub(super) fn switches(&self) -> bool {
-        let runs = OperationKind::Compaction(Reason::ModelSwitch);
-        self.upkeep.switched.is_some() || self.work.operation().is_some_and(|it| it.kind == runs)
-    }
-
-    /// Forgets a change of the model that is not decided about, if a cancel ends all work.
-    pub(super) fn forget_switch(&mut self, which: Option<&OperationId>) {
-        if which.is_none() {
-            self.upkeep.switched = None;
         }
     }
 }

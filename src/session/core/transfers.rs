@@ -9,7 +9,7 @@ pub mod relaying;
 mod waiting;
 
 pub(super) use relaying::Relays;
-pub(super) use waiting::Waiting;
+pub(super) use waiting::Extracts;
 
 use super::{
     Core,
@@ -83,7 +83,7 @@ impl Core {
             return ticket.fail(&Failure::Cancelled);
         }
         let writable = if request.writes_here() { self.log.writable(&self.state) } else { Ok(()) };
-        let free = writable.and_then(|()| self.nothing_planned());
+        let free = writable.and_then(|()| self.work.nothing_planned());
         if let Err(failure) = free.and_then(|()| self.operations.room_for(&OperationKind::BY_CLIENT)) {
             return ticket.fail(&failure);
         }
@@ -97,8 +97,7 @@ impl Core {
     /// Starts the operation of a transfer.
     fn start_transfer(&mut self, id: &OperationId, kind: Transfer, asked: Asked<Ticket>, stop: &Stop) -> Operation {
         let kind = OperationKind::Transfer(kind);
-        let opening = self.opening(kind, Place::Top(id.clone()), asked, self.state.usage(), stop.clone());
-        self.start_operation(opening)
+        self.open(kind, Place::Top(id.clone()), asked, self.state.usage(), stop.clone())
     }
 
     /// The text of a transfer was made, or cannot be made.
@@ -164,7 +163,7 @@ impl Core {
         }
         // An operation without a start event is not introduced to a client that waits for its end.
         let id = delivery.task.is_introduced().then(|| operation.id.clone());
-        self.forget_failed_recovery();
+        self.recoveries.forget_failed(&self.state);
         self.has_changed();
         self.count();
         for entry in delivery.entries() {
@@ -175,7 +174,7 @@ impl Core {
         }
         if let Some(to) = self.state.model(self.state.path()).filter(|to| model.as_ref() != Some(to)) {
             // The change of the model stands on the branch that was left.
-            self.upkeep.switched = None;
+            self.upkeep.switches.cancelled(None);
             let changed = Event::ModelChanged { from: model, to, reason: ModelChange::Restore };
             self.effects.emit(About { entry: None, operation: id.clone() }, changed);
         }

@@ -18,7 +18,7 @@ use crate::{
         jobs::{Focus, PlanMade},
         kind::{HandedOff, OperationKind, Product},
         operation::Operation,
-        operations::{Asked, End},
+        operations::{Asked, End, Kind as _},
         source::Source,
         stop::Stop,
     },
@@ -122,6 +122,28 @@ impl Work {
     pub fn is_idle(&self) -> bool {
         let kind = self.unstarted().map(|(_, kind)| kind);
         kind.or_else(|| self.operation().map(|operation| &operation.kind)).is_some_and(OperationKind::is_idle)
+    }
+
+    /// Refuses a request that changes the context while an operation is planned.
+    ///
+    /// # Errors
+    /// `busy`.
+    pub fn nothing_planned(&self) -> Result<(), Failure> {
+        match self.unstarted() {
+            None => Ok(()),
+            Some((id, kind)) => Err(Failure::Busy { operation_id: id.clone(), kind: kind.name() }),
+        }
+    }
+
+    /// Takes the compaction whose draft is being written.
+    pub fn take_committing(&mut self) -> Option<Operation> {
+        match self.take() {
+            Self::Committing(operation) => Some(operation),
+            other => {
+                *self = other;
+                None
+            }
+        }
     }
 
     /// The id of the compaction.

@@ -117,7 +117,7 @@ impl Core {
         let steps = self.upkeep.after_turn.lost();
         self.follow_after_turn(steps);
         if !planted(Fault::LostLogGoesOn) {
-            self.end_now();
+            self.ending.end_now();
         }
         if let Some(indexed) = self.index.build.take_made() {
             self.indexed(IndexBuilt::Made(indexed));

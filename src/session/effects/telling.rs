@@ -1,6 +1,6 @@
 //! Effects that tell the client something.
 
-use super::{Effect, Effects};
+use super::{Effect, Effects, Turning};
 use crate::{
     conversation::entry::{self, Entry},
     ids::OperationId,
@@ -21,6 +21,11 @@ impl Effects {
     /// Starts a job.
     pub fn start(&self, job: Job) {
         self.push(Effect::Start(Box::new(job)));
+    }
+
+    /// Asks for the turn of the session for idle maintenance among all, or leaves it.
+    pub fn turn_idle(&self, turning: Option<Turning>) {
+        self.extend(turning.map(Effect::IdleTurn));
     }
 
     /// Announces an entry that is on disk.

@@ -66,9 +66,8 @@ impl Core {
             return;
         }
         let (id, kind) = (self.stamps.operation(), OperationKind::Speculation);
-        let opening = self.opening(kind, Place::Top(id), Asked::Unasked, usage.clone(), Stop::default());
         let request = planning::plan_request(&self.state, None, Initiator::User, Cause::Ahead);
-        let operation = self.start_operation(opening);
+        let operation = self.open(kind, Place::Top(id), Asked::Unasked, usage.clone(), Stop::default());
         let order = self.upkeep.ahead.begin(operation, request, usage.context_tokens, self.now);
         self.effects.start(Job::Plan(order));
     }
@@ -121,8 +120,7 @@ impl Core {
         let spliced = self.upkeep.ahead.splice(id, self.state.path());
         let Some(Spliced { operation, stop, draft }) = spliced else { return Some(asked) };
         self.speculate(|_, _| operation.map(Step::End).into_iter().collect());
-        let opening = self.opening(kind, Place::Top(id.clone()), asked, self.state.usage(), stop);
-        let operation = self.start_operation(opening);
+        let operation = self.open(kind, Place::Top(id.clone()), asked, self.state.usage(), stop);
         self.work = match draft {
             Some(draft) => Work::Drafted(operation, draft),
             None => Work::Drafting(operation),

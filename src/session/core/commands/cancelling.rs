@@ -3,7 +3,7 @@
 use crate::{
     ids::OperationId,
     protocol::{
-        errors::{Failure, Nothing},
+        errors::Nothing,
         types::{Cancelled, IdleSkipped},
     },
     session::{
@@ -34,8 +34,8 @@ impl Core {
         if which.is_none() {
             unstarted.extend(self.take_waiting());
         }
-        let due = self.cancel_due_recovery(which);
-        self.forget_switch(which);
+        let due = self.recoveries.cancel_due(which, &self.log.follow_up());
+        self.upkeep.switches.cancelled(which);
         let before = self.cancelled.iter().filter(|it| matches!(it.end, End::Cancelled)).map(|it| &it.request);
         let before = before.filter(|request| which.is_none_or(|which| *which == request.id));
         let named =
@@ -43,7 +43,7 @@ impl Core {
         let all = cancelling.named.iter().cloned().chain(before.chain(&unstarted).map(named)).chain(due);
         let answer = self.upkeep.after_turn.answer_cancel(ticket, all.collect());
         self.follow_after_turn(answer);
-        self.turn_idle(round.and_then(|round| round.ends(IdleSkipped::Cancelled)));
+        self.effects.turn_idle(round.and_then(|round| round.ends(IdleSkipped::Cancelled)));
         self.leave_unstarted(unstarted);
         self.end_cancelled(cancelling);
         self.end_unstarted([] as [Unstarted; 0]);
@@ -53,8 +53,8 @@ impl Core {
     pub(in crate::session::core) fn stop_running(&mut self, which: Option<&OperationId>) {
         let round = which.is_none().then(|| self.take_unstarted_round()).flatten();
         let cancelling = self.operations.cancel(which);
-        self.cancel_due_recovery(which);
-        self.forget_switch(which);
+        self.recoveries.cancel_due(which, &self.log.follow_up());
+        self.upkeep.switches.cancelled(which);
         let access = self.log.facts().access;
         let delayed = match which {
             Some(_) => self.upkeep.after_turn.take(which),
@@ -62,7 +62,7 @@ impl Core {
         };
         let unstarted = self.work.take_unstarted(which).into_iter().chain(delayed.map(Unstarted::from));
         let unstarted: Vec<Unstarted> = unstarted.collect();
-        self.turn_idle(round.and_then(|round| round.ends(IdleSkipped::Cancelled)));
+        self.effects.turn_idle(round.and_then(|round| round.ends(IdleSkipped::Cancelled)));
         self.leave_unstarted(unstarted);
         self.end_cancelled(cancelling);
         self.end_unstarted([] as [Unstarted; 0]);
@@ -79,18 +79,18 @@ impl Core {
             }
             self.settle();
             self.operations.end_cancelled(cancelling, &self.sent_usage);
-            self.forget_cancelled_extracts();
+            self.upkeep.extracts.forget_ended();
             if let Some(operation) = self.work.operation()
                 && operation.has_ended()
             {
-                let kind = self.relay_around().unwrap_or(&operation.kind).clone();
+                let kind = self.upkeep.relays.around().map_or(&operation.kind, |around| &around.kind).clone();
                 self.rests_after(&kind, &End::Cancelled);
-                self.held_go_on_after(&kind, &End::Cancelled);
+                self.held.go_on_after(&kind, &End::Cancelled);
                 self.work = Work::None;
-                self.forget_cancelled_recovery();
-                self.forget_cancelled_relay();
+                self.recoveries.forget_cancelled();
+                self.upkeep.relays.forget_cancelled();
                 let turning = self.idle.rounds.leave_ended();
-                self.turn_idle(turning);
+                self.effects.turn_idle(turning);
             }
             self.record_running();
         }
@@ -166,8 +166,7 @@ impl Core {
         while !self.cancelled.is_empty() {
             let Unbegun { request: Unstarted { id, kind, asked, stop }, end } = self.cancelled.remove(0);
             let usage = self.state.usage();
-            let opening = self.opening(kind, Place::Top(id), asked, usage, stop);
-            let operation = self.start_operation(opening);
+            let operation = self.open(kind, Place::Top(id), asked, usage, stop);
             self.finish(operation, end);
         }
     }
@@ -176,20 +175,13 @@ impl Core {
     /// its turn is answered then.
     pub(in crate::session::core) fn request_cancelled(&mut self, request: TicketNumber) {
         self.effects.cancel(request);
-        let held = std::mem::take(&mut self.held);
-        for context in held {
-            if context.ticket.cancelled() {
-                context.ticket.fail(&Failure::Cancelled);
-            } else {
-                self.held.push(context);
-            }
-        }
+        self.held.end_cancelled();
         if self.idle.rounds.request_cancelled(|| self.work.request_cancelled()) {
             self.end_unstarted_round(IdleSkipped::Cancelled);
         }
         let delayed = self.upkeep.after_turn.take_without_request();
         self.end_unstarted(delayed);
-        if let Some(id) = self.extract_without_request() {
+        if let Some(id) = self.upkeep.extracts.without_request() {
             self.stop_running(Some(&id));
         }
         if self.work.request_cancelled() {

@@ -32,15 +32,17 @@ use crate::{
     provider::Delta,
     session::{
         core::{
-            Core, HeldContext,
+            Core,
             command::{Command, CommandMethod},
             costs::FailedAhead,
             facts::Facts,
+            parts::held_contexts::HeldContext,
             transfers::relaying,
             work::{Request, Work},
         },
         effects::{Answer, Effect, Ticket},
         fault::{Fault, planted},
+        hooks::Hooks,
         jobs::{
             self, Authors, DraftOrder, Focus, Job, PlanMade, PlanOrder,
             hooks::HookOrder,
@@ -48,7 +50,7 @@ use crate::{
         },
         kind::{OperationKind, Product},
         operation::Operation,
-        operations::{Asked, End, Kind as _, Opening, Place},
+        operations::{Asked, End, Opening, Place},
         stop::Stop,
     },
     summary::{
@@ -58,7 +60,7 @@ use crate::{
     },
 };
 use after_turn::turn_is_over;
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 impl CommandMethod for SessionCompact {
     fn command(params: CompactParams) -> Command {
@@ -85,7 +87,7 @@ impl Core {
         }
         let initiator = params.initiator.unwrap_or(Initiator::User);
         let mut request = planning::plan_request(&self.state, params.keep_recent_tokens, initiator, Cause::Asked);
-        request.insists = self.insists(&params);
+        request.insists = insists(&params, self.hooks());
         if dry_run {
             let stop = self.reads.stop.clone();
             let read = move |access: &ModelAccess, blocking: &Blocking| {
@@ -95,7 +97,7 @@ impl Core {
             return self.reads.start_outside(ticket, read);
         }
         let (id, stop) = (self.stamps.operation(), Stop::default());
-        self.moves(&id, &params);
+        self.upkeep.moves = (params.new_session == Some(true)).then(|| id.clone());
         self.effects.start(Job::Plan(PlanOrder { id: id.clone(), request, authors, former: None, stop: stop.clone() }));
         let asked = Asked::by(ticket, params.wait);
         self.work = Work::Planning(Request { id, kind: OperationKind::BY_CLIENT, params, asked, stop });
@@ -111,13 +113,8 @@ impl Core {
             return Ok(());
         }
         self.log.writable(&self.state)?;
-        self.nothing_planned()?;
+        self.work.nothing_planned()?;
         self.operations.room_for(&OperationKind::BY_CLIENT)
-    }
-
-    /// Whether a compaction is made even where it makes nothing smaller. A hook is asked about that.
-    pub(in crate::session::core) fn insists(&self, params: &CompactParams) -> bool {
-        params.instructions.is_some() || self.hooks().answers(HookEvent::SessionBeforeCompact)
     }
 
     /// Refuses a request that changes the context while an operation runs or is planned.
@@ -125,15 +122,8 @@ impl Core {
         if planted(Fault::BusyIgnored) {
             return Ok(());
         }
-        self.nothing_planned()?;
+        self.work.nothing_planned()?;
         self.operations.idle()
-    }
-
-    pub(in crate::session::core) fn nothing_planned(&self) -> Result<(), Failure> {
-        match self.work.unstarted() {
-            None => Ok(()),
-            Some((id, kind)) => Err(Failure::Busy { operation_id: id.clone(), kind: kind.name() }),
-        }
     }
 
     /// Takes a plan. Its operation begins when the log is here, because its start follows the answer and the events of the
@@ -167,13 +157,21 @@ impl Core {
             }
         };
         let usage = Usage::of(&made.planned.fullness, self.state.path());
-        let opening = self.opening(kind, Place::Top(id), asked, usage, stop);
-        let operation = self.start_operation(opening);
+        let operation = self.open(kind, Place::Top(id), asked, usage, stop);
         self.draft(operation, made, Focus::of(params));
     }
 
     /// Starts an operation. A start is recorded before it is sent.
-    pub(in crate::session::core) fn start_operation(&mut self, opening: Opening<OperationKind, Ticket>) -> Operation {
+    pub(in crate::session::core) fn open(
+        &self,
+        kind: OperationKind,
+        place: Place,
+        asked: Asked<Ticket>,
+        usage: Usage,
+        stop: Stop,
+    ) -> Operation {
+        let started_at = entry::timestamp(self.stamps.now());
+        let opening = Opening { kind, place, asked, usage, stop, started: self.now, started_at };
         self.upkeep.after_turn.record(self.operations.unfinished_with(&opening), &self.effects);
         self.operations.start(opening)
     }
@@ -204,7 +202,7 @@ impl Core {
         let trigger = kind.trigger();
         let tokens = self.costs.tokens_for(trigger, self.upkeep.ahead.tokens(&self.facts()), &self.facts());
         let PlanMade { planned: Planned { plan, .. }, candidates, native, only } = made;
-        let hooks = self.hooks_of(kind);
+        let hooks = hooks_of(kind, self.hooks());
         self.effects.start(Job::Draft(DraftOrder {
             id,
             trigger,
@@ -220,25 +218,6 @@ impl Core {
             rank,
             stop,
         }));
-    }
-
-    /// The hooks that a compaction asks.
-    fn hooks_of(&self, kind: &OperationKind) -> Option<HookOrder> {
-        let hooks = self.hooks().clone();
-        let asks = hooks.concerns_compaction() && *kind != OperationKind::Speculation;
-        asks.then(|| HookOrder { hooks, reason: kind.reason(), will_retry: kind.repeats_the_turn() })
-    }
-
-    /// An operation that starts now.
-    pub(in crate::session::core) fn opening(
-        &self,
-        kind: OperationKind,
-        place: Place,
-        asked: Asked<Ticket>,
-        usage: Usage,
-        stop: Stop,
-    ) -> Opening<OperationKind, Ticket> {
-        Opening { kind, place, asked, usage, stop, started: self.now, started_at: entry::timestamp(self.stamps.now()) }
     }
 
     pub(in crate::session::core) fn drafted(&mut self, drafted: &OperationId, result: Result<Draft, Failure>) {
@@ -381,7 +360,7 @@ impl Core {
         let notices = notice.into_iter().chain(after).collect();
         self.rests_after(&operation.kind, &end);
         self.transfer_ends(&operation.kind, &end);
-        self.held_go_on_after(&operation.kind, &end);
+        self.held.go_on_after(&operation.kind, &end);
         if let End::Completed(product) = &end
             && (operation.kind == OperationKind::BY_CLIENT && product.new_session().is_none()
                 || product.replaces_session())
@@ -392,7 +371,7 @@ impl Core {
             return self.finish_idle(operation, end, notices);
         }
         self.idle.rounds.arm(self.now);
-        if self.relay_around().is_some() {
+        if self.upkeep.relays.around().is_some() {
             return self.finish_relay(operation, end, notices);
         }
         if matches!(operation.kind, OperationKind::Recovering(_)) {
@@ -406,10 +385,21 @@ impl Core {
 
     pub(in crate::session::core) fn answer_held(&mut self) {
         self.settle();
-        for HeldContext { params, ticket, starts } in std::mem::take(&mut self.held) {
+        for HeldContext { params, ticket, starts } in self.held.take() {
             self.context(params, ticket, starts);
         }
     }
+}
+
+/// Whether a compaction is made even where it makes nothing smaller. A hook is asked about that.
+pub(in crate::session::core) fn insists(params: &CompactParams, hooks: &Hooks) -> bool {
+    params.instructions.is_some() || hooks.answers(HookEvent::SessionBeforeCompact)
+}
+
+/// The hooks that a compaction asks.
+fn hooks_of(kind: &OperationKind, hooks: &Arc<Hooks>) -> Option<HookOrder> {
+    let asks = hooks.concerns_compaction() && *kind != OperationKind::Speculation;
+    asks.then(|| HookOrder { hooks: hooks.clone(), reason: kind.reason(), will_retry: kind.repeats_the_turn() })
 }
 
 /// The end of a compaction that has no draft.

@@ -14,14 +14,15 @@ use crate::{
     },
     session::{
         core::{
-            Core, HeldContext, Starts,
+            Core,
             command::{Command, SessionMethod},
-            parts::queue,
+            parts::{
+                held_contexts::{HeldContext, Starts, must_fit},
+                queue,
+            },
             recovering::reports::contexts::Identity,
         },
         effects::{Answer, Ticket},
-        kind::{OperationKind, Product},
-        operations::End,
         state::View,
     },
     wire::transport::Piece,
@@ -54,11 +55,6 @@ enum Way {
     TooLarge(Floor),
 }
 
-/// Whether a context over a known window is refused.
-fn must_fit(params: &ContextParams) -> bool {
-    params.wait == Some(true) || params.format.and_then(MessageFormat::api).is_some()
-}
-
 /// The parts of a context that is larger than its window, where somebody said how large that is.
 pub(in crate::session::core) fn too_large(fullness: &Fullness, path: &Path) -> Option<Floor> {
     fullness.is_over_its_window().then(|| fullness.floor(path))
@@ -76,7 +72,7 @@ impl Core {
         match self.way(&params, starts) {
             Way::Answer => return self.answer_context(params, ticket),
             Way::TooLarge(floor) => {
-                let why = self.or_goes_on_elsewhere(self.why());
+                let why = self.upkeep.relays.or_goes_on_elsewhere(self.why());
                 return ticket.fail(&Failure::OverWindow { floor, why });
             }
             Way::Hold | Way::Maintain if self.held.len() >= queue::FULL => {
@@ -95,7 +91,11 @@ impl Core {
     /// A request that waits, or that is in a provider's format, gets a context that fits a window that is known.
     fn way(&self, params: &ContextParams, starts: Starts) -> Way {
         let (waits, runs) = (params.wait == Some(true), self.work.is_in_front());
-        if waits && runs || must_fit(params) && (self.recovers() || self.switches()) {
+        if waits && runs
+            || must_fit(params)
+                && (self.recoveries.hold_contexts(&self.log.follow_up())
+                    || self.upkeep.switches.hold_contexts(self.work.operation().map(|it| &it.kind)))
+        {
             return Way::Hold;
         }
         let leaf = params.leaf_entry_id.as_ref();
@@ -103,45 +103,23 @@ impl Core {
         if !must_fit(params) || !at_leaf {
             return Way::Answer;
         }
-        if self.failed_recovery().is_some() {
+        if self.recoveries.failed_at(self.state.path().visible_leaf()).is_some() {
             return Way::TooLarge(self.state.measure().floor(self.state.path()));
         }
         let fullness = self.state.measure();
         match too_large(&fullness, self.state.path()) {
             None => Way::Answer,
             Some(_) if runs => Way::Hold,
-            Some(_) if self.counting.runs() && self.goes_on() => Way::Hold,
+            Some(_) if self.counting.runs() && self.ending.goes_on() => Way::Hold,
             Some(_) if starts == Starts::Maintenance && self.maintenance_is_due() => Way::Maintain,
             Some(floor) => Way::TooLarge(floor),
         }
     }
 
-    /// Sets the work that the contexts that wait start after this end of an operation. Messages that came meanwhile may be over
-    /// the window, so a context starts the maintenance that is due. It starts none after automatic maintenance that did not
-    /// complete, which would repeat itself, and none after a compaction that was cancelled. No context waits for idle maintenance.
-    pub(in crate::session::core) fn held_go_on_after(&mut self, kind: &OperationKind, end: &End<Product>) {
-        if kind.is_idle() {
-            return;
-        }
-        let is_fruitless = match end {
-            // The conversation goes on in the new session. A summary of this one would be paid for nothing.
-            End::Completed(product) => product.new_session().is_some(),
-            End::Cancelled => !matches!(kind, OperationKind::Transfer(_)),
-            End::Failed(_) | End::Skipped(_) => kind.is_automatic(),
-        };
-        self.held_start(if is_fruitless { Starts::Nothing } else { Starts::Maintenance });
-    }
-
-    /// Sets the work that the contexts that wait start where they are over the window.
-    pub(in crate::session::core) fn held_start(&mut self, starts: Starts) {
-        self.held.iter_mut().for_each(|context| context.starts = starts);
-    }
-
     /// Whether a context that waits is over the window, and more maintenance makes it smaller.
     pub(in crate::session::core) fn held_needs_more(&self) -> bool {
-        let decides = |context: &HeldContext| context.starts == Starts::Maintenance && must_fit(&context.params);
-        self.held.iter().any(decides)
-            && self.failed_recovery().is_none()
+        self.held.ask_for_maintenance()
+            && self.recoveries.failed_at(self.state.path().visible_leaf()).is_none()
             && too_large(&self.state.measure(), self.state.path()).is_some()
             && (self.counting.runs() || self.decision().is_due())
     }
@@ -152,7 +130,7 @@ impl Core {
         let is_here = params.leaf_entry_id.as_ref().is_none_or(|leaf| self.state.visible_leaf().as_ref() == Some(leaf));
         let here = is_here.then(|| self.state.path().clone());
         if params.leaf_entry_id.is_none() {
-            self.gives_context(must_fit(&params));
+            self.recoveries.contexts.give(Identity::at_leaf(&self.state), must_fit(&params));
         }
         let api = params.format.and_then(MessageFormat::api);
         // No maintenance makes the context of another leaf smaller.

@@ -5,7 +5,6 @@ mod fork;
 use crate::{
     compaction::draft::Draft,
     ids::{EntryId, OperationId},
-    protocol::types::CompactParams,
     session::{
         core::{
             Core,
@@ -21,11 +20,6 @@ use crate::{
 };
 
 impl Core {
-    /// Records whether the summary of a compaction goes into a new session.
-    pub(in crate::session::core) fn moves(&mut self, id: &OperationId, params: &CompactParams) {
-        self.upkeep.moves = (params.new_session == Some(true)).then(|| id.clone());
-    }
-
     /// Makes the session in which a draft takes effect. The result comes back as an input.
     pub(in crate::session::core) fn found(
         &mut self,

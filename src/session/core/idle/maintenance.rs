@@ -19,7 +19,7 @@ use crate::{
             commands::compacting::planning,
             work::{Request, Work},
         },
-        effects::{Effect, Ticket, Turning},
+        effects::{Ticket, Turning},
         fault::{Fault, planted},
         jobs::{Authors, Focus, Job, PlanMade, PlanOrder},
         kind::{OperationKind, Product},
@@ -70,12 +70,7 @@ impl Core {
     /// Ends a round that has not started, and answers its request.
     pub(in crate::session::core) fn end_unstarted_round(&mut self, why: IdleSkipped) {
         let unstarted = self.take_unstarted_round();
-        self.turn_idle(unstarted.and_then(|round| round.ends(why)));
-    }
-
-    /// Asks for the turn of this session among all, or leaves it.
-    pub(in crate::session::core) fn turn_idle(&self, turning: Option<Turning>) {
-        self.effects.extend(turning.map(Effect::IdleTurn));
+        self.effects.turn_idle(unstarted.and_then(|round| round.ends(why)));
     }
 
     pub(super) fn idle_check(&self) -> Check<'_> {
@@ -97,7 +92,7 @@ impl Core {
             Step::Check => {
                 let objection = self.idle_check().objection();
                 let turning = self.idle.rounds.timer_ends(objection, self.now);
-                self.turn_idle(turning);
+                self.effects.turn_idle(turning);
             }
             Step::Plan if self.state.history().is_asleep() => self.wake(),
             Step::Plan if self.state.lacks_past() => self.start_indexing(),
@@ -115,7 +110,7 @@ impl Core {
         }
         let objection = self.idle_check().objection();
         let turning = self.idle.rounds.called(ticket, objection);
-        self.turn_idle(turning);
+        self.effects.turn_idle(turning);
     }
 
     fn plan_idle(&mut self) {
@@ -142,16 +137,14 @@ impl Core {
                     Err(Failure::NothingToCompact(_)) => rounds.is_skipped(asked, IdleSkipped::NothingToCompact),
                     Err(failure) => rounds.is_not_begun(asked, &failure),
                 };
-                return self.turn_idle(turning);
+                return self.effects.turn_idle(turning);
             }
         };
         let usage = Usage::of(&made.planned.fullness, self.state.path());
-        let opening = self.opening(kind, Place::Top(id), asked, usage.clone(), stop.clone());
-        let round = self.start_operation(opening);
+        let round = self.open(kind, Place::Top(id), asked, usage.clone(), stop.clone());
         let place = round.part(self.stamps.operation());
         let kind = OperationKind::Compaction(Reason::Idle);
-        let opening = self.opening(kind, place, Asked::Introduced, usage, stop);
-        let compaction = self.start_operation(opening);
+        let compaction = self.open(kind, place, Asked::Introduced, usage, stop);
         self.idle.rounds.begins(round);
         self.draft(compaction, made, Focus::default());
     }
@@ -169,7 +162,7 @@ impl Core {
             round.finish(around, &self.sent_usage, notices);
         }
         self.record_running();
-        self.turn_idle(Some(Turning::Leave));
+        self.effects.turn_idle(Some(Turning::Leave));
         self.answer_held();
     }
 }

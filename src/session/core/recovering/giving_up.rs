@@ -3,43 +3,41 @@
 use crate::{
     conversation::entry::Attempts,
     protocol::{errors::Failure, events::RecoveryReason},
-    session::core::Core,
+    session::{core::transfers::Relays, state::State},
 };
 
-impl Core {
-    /// The error of a recovery whose attempts are used up.
-    pub(super) fn given_up(&self, reason: RecoveryReason, attempts: Attempts) -> Failure {
-        let fullness = self.state.measure();
-        let Attempts { overflow, incomplete, .. } = attempts;
-        let (tokens, window) = (fullness.context_tokens, fullness.budget.window);
-        let history = match (reason, overflow, incomplete) {
-            (RecoveryReason::Overflow, _, 0) => format!("The provider refused it {} in a row", times(overflow + 1)),
-            (RecoveryReason::Overflow, ..) => {
-                format!("The provider refused it {} and cut off its answer {}", times(overflow + 1), times(incomplete))
-            }
-            (RecoveryReason::Incomplete, 0, _) => format!("The answer was cut off {} in a row", times(incomplete + 1)),
-            (RecoveryReason::Incomplete, ..) => {
-                format!("The answer was cut off {} and the request refused {}", times(incomplete + 1), times(overflow))
-            }
-        };
-        let way_out = match reason {
-            RecoveryReason::Overflow if tokens <= window => format!(
-                ", and {} attempts to make it smaller are used up. It refuses a context of {tokens} tokens, although the \
-                 window of its model has {window}: correct contextWindow in the settings of the model, or remove a wrong \
-                 learned window with models/forget.",
-                attempts.recoveries()
-            ),
-            RecoveryReason::Overflow => format!(
-                ", and {} attempts to make it smaller are used up. Use a larger model, fewer tools, or a shorter message.",
-                attempts.recoveries()
-            ),
-            RecoveryReason::Incomplete => {
-                ". Use a model with a larger window or output limit, or ask for less at once.".to_owned()
-            }
-        };
-        let why = self.or_goes_on_elsewhere(history + &way_out);
-        Failure::OverWindow { floor: fullness.floor(self.state.path()), why }
-    }
+/// The error of a recovery whose attempts are used up.
+pub(super) fn given_up(state: &State, relays: &Relays, reason: RecoveryReason, attempts: Attempts) -> Failure {
+    let fullness = state.measure();
+    let Attempts { overflow, incomplete, .. } = attempts;
+    let (tokens, window) = (fullness.context_tokens, fullness.budget.window);
+    let history = match (reason, overflow, incomplete) {
+        (RecoveryReason::Overflow, _, 0) => format!("The provider refused it {} in a row", times(overflow + 1)),
+        (RecoveryReason::Overflow, ..) => {
+            format!("The provider refused it {} and cut off its answer {}", times(overflow + 1), times(incomplete))
+        }
+        (RecoveryReason::Incomplete, 0, _) => format!("The answer was cut off {} in a row", times(incomplete + 1)),
+        (RecoveryReason::Incomplete, ..) => {
+            format!("The answer was cut off {} and the request refused {}", times(incomplete + 1), times(overflow))
+        }
+    };
+    let way_out = match reason {
+        RecoveryReason::Overflow if tokens <= window => format!(
+            ", and {} attempts to make it smaller are used up. It refuses a context of {tokens} tokens, although the \
+             window of its model has {window}: correct contextWindow in the settings of the model, or remove a wrong \
+             learned window with models/forget.",
+            attempts.recoveries()
+        ),
+        RecoveryReason::Overflow => format!(
+            ", and {} attempts to make it smaller are used up. Use a larger model, fewer tools, or a shorter message.",
+            attempts.recoveries()
+        ),
+        RecoveryReason::Incomplete => {
+            ". Use a model with a larger window or output limit, or ask for less at once.".to_owned()
+        }
+    };
+    let why = relays.or_goes_on_elsewhere(history + &way_out);
+    Failure::OverWindow { floor: fullness.floor(state.path()), why }
 }
 
 /// A number of times, as a word or with its digits.
@@ -75,7 +73,7 @@ mod tests {
             (RecoveryReason::Incomplete, attempts(0, 3), "cut off 4 times in a row"),
             (RecoveryReason::Incomplete, attempts(1, 2), "cut off 3 times and the request refused once"),
         ] {
-            let sentence = held.core.given_up(reason, attempts).to_string();
+            let sentence = given_up(&held.core.state, &held.core.upkeep.relays, reason, attempts).to_string();
             assert!(sentence.contains(expected), "{sentence}");
         }
     }
@@ -85,7 +83,9 @@ mod tests {
         for (window, fits) in [(100_000, true), (3_000, false)] {
             let mut held = Held::new();
             with_window(&mut held, window, json!({}));
-            let sentence = held.core.given_up(RecoveryReason::Overflow, Attempts::default()).to_string();
+            let sentence =
+                given_up(&held.core.state, &held.core.upkeep.relays, RecoveryReason::Overflow, Attempts::default())
+                    .to_string();
             let tokens = held.core.state().usage().context_tokens;
             let named =
                 format!("It refuses a context of {tokens} tokens, although the window of its model has {window}");
@@ -101,7 +101,8 @@ mod tests {
         held.append_with(1, json!({"messages": [waiting, waiting]}));
         let work = log_work(held.turn()).expect("a write");
         held.back(work);
-        let Failure::OverWindow { floor, .. } = held.core.given_up(RecoveryReason::Overflow, Attempts::default())
+        let Failure::OverWindow { floor, .. } =
+            given_up(&held.core.state, &held.core.upkeep.relays, RecoveryReason::Overflow, Attempts::default())
         else {
             unreachable!("a recovery that gives up is over the window")
         };

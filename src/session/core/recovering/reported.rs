@@ -8,13 +8,17 @@ use crate::{
     protocol::{errors::Failure, notices::NoticeCode},
     session::{
         core::{
-            Core, Starts,
+            Core,
             due::DueRecovery,
             edit::Staged,
-            parts::log_gate::{FollowUp, Write},
-            recovering,
+            parts::{
+                held_contexts::Starts,
+                log_gate::{FollowUp, Write},
+            },
+            recovering::{self, Recoveries},
         },
         operations::Asked,
+        state::State,
     },
     settings::Switch,
 };
@@ -56,10 +60,22 @@ impl Write for Removal {
     }
 }
 
+impl Recoveries {
+    /// Whether the turn at the leaf is repeated after the maintenance that runs: its answer failed, and will leave the context.
+    pub fn repeat_after_maintenance(&self, state: &State) -> bool {
+        let leaf = state.path().visible_leaf();
+        let at_leaf = self.reported.last().filter(|it| Some(&it.judged.answer.id) == leaf);
+        at_leaf.is_some_and(|it| match it.judged.verdict {
+            Verdict::Unusable(Trouble::CutOff) | Verdict::Reserved(_) => true,
+            _ => state.measure().compaction.switch() == Switch::On,
+        })
+    }
+}
+
 impl Core {
     /// Takes a failed answer. Where the path lacks its past, the decision needs the index.
     pub(super) fn report(&mut self, judged: Judged) {
-        if !self.goes_on() {
+        if !self.ending.goes_on() {
             return;
         }
         let rejected = self.state.measure().context_tokens;
@@ -67,21 +83,6 @@ impl Core {
         if self.state.lacks_past() {
             self.start_indexing();
         }
-    }
-
-    /// Whether a failed answer waits for a decision.
-    pub(in crate::session::core) fn has_reported(&self) -> bool {
-        !self.recoveries.reported.is_empty()
-    }
-
-    /// Whether the turn at the leaf is repeated after the maintenance that runs: its answer failed, and will leave the context.
-    pub(in crate::session::core) fn repeats_behind_maintenance(&self) -> bool {
-        let leaf = self.state.path().visible_leaf();
-        let at_leaf = self.recoveries.reported.last().filter(|it| Some(&it.judged.answer.id) == leaf);
-        at_leaf.is_some_and(|it| match it.judged.verdict {
-            Verdict::Unusable(Trouble::CutOff) | Verdict::Reserved(_) => true,
-            _ => self.state.measure().compaction.switch() == Switch::On,
-        })
     }
 
     /// Forgets the failed answers that wait for a decision. The contexts that wait for it are answered.
@@ -118,7 +119,7 @@ impl Core {
     /// Removes answers from the context. No recovery follows.
     pub(super) fn remove(&mut self, answers: &[EntryId]) {
         // They waited for a recovery, and there is none.
-        self.held_start(Starts::Maintenance);
+        self.held.start(Starts::Maintenance);
         match recovering::removal(&self.state, &mut self.stamps, answers.iter()) {
             Ok(staged) if !staged.entries.is_empty() => self.write(Box::new(Removal(staged))),
             _ => self.answer_held(),

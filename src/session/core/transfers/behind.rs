@@ -15,14 +15,9 @@ impl Core {
             self.upkeep.relays.successor = product.new_session().cloned();
         }
         let is_left = end.product().is_some_and(|product| product.new_session().is_some() || product.is_move());
-        if matches!(kind, OperationKind::Transfer(_)) && self.relay_around().is_none() && !is_left {
+        if matches!(kind, OperationKind::Transfer(_)) && self.upkeep.relays.around().is_none() && !is_left {
             self.upkeep.behind_transfer = self.decision().is_due();
         }
-    }
-
-    /// Whether maintenance after a transfer waits for a decision.
-    pub(in crate::session::core) fn is_behind_transfer(&self) -> bool {
-        self.upkeep.behind_transfer
     }
 
     /// Starts the maintenance after a transfer, if it is still due.

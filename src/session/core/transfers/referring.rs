@@ -88,8 +88,7 @@ impl Core {
             }
         };
         let is_introduced = matches!(asked, Asked::Answered(_));
-        let opening = self.opening(kind, Place::Top(id.clone()), asked, self.state.usage(), stop.clone());
-        let operation = self.start_operation(opening);
+        let operation = self.open(kind, Place::Top(id.clone()), asked, self.state.usage(), stop.clone());
         let order = ReferenceOrder {
             source,
             question,

@@ -48,6 +48,29 @@ pub(in crate::session::core) struct Relays {
     around: Option<Operation>,
 }
 
+impl Relays {
+    /// The maintenance around the handoff that runs.
+    pub fn around(&self) -> Option<&Operation> {
+        self.around.as_ref()
+    }
+
+    /// The reason why no request fits this session, with the session in which the conversation goes on.
+    pub fn or_goes_on_elsewhere(&self, why: String) -> String {
+        match &self.successor {
+            // The text of a recovery that failed may name it.
+            Some(new) if !why.contains(new.as_str()) => {
+                format!("{why} Session {new} goes on in the place of this one: open it with session/load.")
+            }
+            _ => why,
+        }
+    }
+
+    /// Forgets the maintenance that a cancel has ended.
+    pub fn forget_cancelled(&mut self) {
+        self.around = None;
+    }
+}
+
 impl Core {
     /// The part of the path that maintenance hands off, where the turn has settled and the client goes on with the new
     /// session.
@@ -71,11 +94,10 @@ impl Core {
         // The end of the handoff stops its work, and the maintenance may go on.
         let (stop, usage) = (Stop::default(), self.state.usage());
         let (kind, place) = (OperationKind::Relay(reason), Place::Top(id.clone()));
-        let around = self.start_operation(self.opening(kind, place, asked, usage.clone(), Stop::default()));
+        let around = self.open(kind, place, asked, usage.clone(), Stop::default());
         let handoff = Handoff { goal: None, is_draft: false, document: Arc::default() };
         let (kind, place) = (OperationKind::Transfer(Transfer::Handoff(handoff)), around.part(self.stamps.operation()));
-        let opening = self.opening(kind, place, Asked::Introduced, usage, stop.clone());
-        let operation = self.start_operation(opening);
+        let operation = self.open(kind, place, Asked::Introduced, usage, stop.clone());
         let room = handing_off::room_beside(&self.state, &mut self.stamps, &Clean::default())
             .ok()
             .flatten()
@@ -101,32 +123,6 @@ impl Core {
         let handing = HandingOff { goal: None, covered, is_draft: false, saves: false };
         self.upkeep.relays.around = Some(around);
         self.work = Work::Transfer(operation, TransferPhase::Making(Box::new(Task::Handoff(handing))));
-    }
-
-    /// The maintenance around the handoff that runs.
-    pub(in crate::session::core) fn relay_operation(&self) -> Option<&Operation> {
-        self.upkeep.relays.around.as_ref()
-    }
-
-    /// The kind of the maintenance around the handoff that runs.
-    pub(in crate::session::core) fn relay_around(&self) -> Option<&OperationKind> {
-        self.relay_operation().map(|around| &around.kind)
-    }
-
-    /// The reason why no request fits this session, with the session in which the conversation goes on.
-    pub(in crate::session::core) fn or_goes_on_elsewhere(&self, why: String) -> String {
-        match &self.upkeep.relays.successor {
-            // The text of a recovery that failed may name it.
-            Some(new) if !why.contains(new.as_str()) => {
-                format!("{why} Session {new} goes on in the place of this one: open it with session/load.")
-            }
-            _ => why,
-        }
-    }
-
-    /// Forgets the maintenance that a cancel has ended.
-    pub(in crate::session::core) fn forget_cancelled_relay(&mut self) {
-        self.upkeep.relays.around = None;
     }
 
     /// Ends a handoff and the maintenance around it. Without a document the maintenance goes on in place.

@@ -11,6 +11,7 @@ use crate::{
         state::State,
     },
 };
+use std::collections::VecDeque;
 
 /// A finished extract that waits for the results of open calls.
 pub(in crate::session::core) struct Waiting {
@@ -19,51 +20,57 @@ pub(in crate::session::core) struct Waiting {
     text: Option<TransferText>,
 }
 
+/// Finished extracts that wait for the results of open calls, the oldest first.
+#[derive(Default)]
+pub(in crate::session::core) struct Extracts(VecDeque<Waiting>);
+
+impl Extracts {
+    /// Whether one of them may be written now. The path of a session that sleeps is not here.
+    pub fn are_due(&self, state: &State) -> bool {
+        !self.0.is_empty() && !state.history().is_asleep() && !state.path().batch().is_open()
+    }
+
+    /// Forgets those whose operations a cancel has ended.
+    pub fn forget_ended(&mut self) {
+        self.0.retain(|waiting| waiting.operation.is_open());
+    }
+
+    /// The operations of all of them.
+    pub fn operations(&self) -> Vec<OperationId> {
+        self.0.iter().map(|waiting| waiting.operation.id.clone()).collect()
+    }
+
+    /// The operation of one whose request the client has cancelled.
+    pub fn without_request(&self) -> Option<OperationId> {
+        let cancelled = self.0.iter().find(|waiting| waiting.operation.request_cancelled());
+        cancelled.map(|waiting| waiting.operation.id.clone())
+    }
+}
+
 impl Core {
     /// Sets a transfer aside until the open calls have their results. A session that ends gets no more of them.
     pub(super) fn set_aside(&mut self, operation: Operation, task: Task, text: Option<TransferText>) {
-        if !self.goes_on() {
+        if !self.ending.goes_on() {
             return self.finish(operation, End::Cancelled);
         }
         self.settle();
         operation.waits();
-        self.upkeep.extracts.push_back(Waiting { operation, task, text });
+        self.upkeep.extracts.0.push_back(Waiting { operation, task, text });
         self.answer_held();
-    }
-
-    /// Whether an extract that waited may be written now. A failed answer at the leaf is decided about first. The path of a
-    /// session that sleeps is not here.
-    pub(in crate::session::core) fn extract_is_due(&self) -> bool {
-        !self.upkeep.extracts.is_empty()
-            && !self.state.history().is_asleep()
-            && !self.state.path().batch().is_open()
-            && !self.has_reported()
     }
 
     /// Delivers the extract that has waited longest. The log is here, and nothing else runs.
     pub(in crate::session::core) fn deliver_waiting(&mut self) {
-        if let Some(Waiting { operation, task, text }) = self.upkeep.extracts.pop_front() {
+        if let Some(Waiting { operation, task, text }) = self.upkeep.extracts.0.pop_front() {
             self.idle_gives_way();
             operation.goes_on(task.is_introduced());
             self.deliver(operation, task, text);
         }
     }
 
-    /// Forgets the extracts whose operations a cancel has ended.
-    pub(in crate::session::core) fn forget_cancelled_extracts(&mut self) {
-        self.upkeep.extracts.retain(|waiting| waiting.operation.is_open());
-    }
-
     /// Ends the extracts that wait: no results come any more.
     pub(in crate::session::core) fn end_waiting(&mut self) {
-        let waiting: Vec<OperationId> = self.upkeep.extracts.iter().map(|it| it.operation.id.clone()).collect();
-        waiting.iter().for_each(|id| self.stop_running(Some(id)));
-    }
-
-    /// The operation of an extract whose request the client has cancelled.
-    pub(in crate::session::core) fn extract_without_request(&self) -> Option<OperationId> {
-        let cancelled = |waiting: &&Waiting| waiting.operation.request_cancelled();
-        self.upkeep.extracts.iter().find(cancelled).map(|waiting| waiting.operation.id.clone())
+        self.upkeep.extracts.operations().iter().for_each(|id| self.stop_running(Some(id)));
     }
 }
 

@@ -94,7 +94,7 @@ impl Core {
         }
         self.note_switch(&staged);
         self.count();
-        if self.upkeep.switched.is_some() && self.seems_too_large() && self.log.is_free() {
+        if self.upkeep.switches.is_pending() && self.seems_too_large() && self.log.is_free() {
             return self.log.waits_for_counts(Box::new(EditWrite { edit, staged, ticket }));
         }
         self.answer_edit(&*edit, staged, ticket);
@@ -102,7 +102,7 @@ impl Core {
 
     /// Answers a request whose entries are on disk, sends its events, and starts the maintenance that is due.
     fn answer_edit(&mut self, edit: &dyn Edit, mut staged: edit::Staged, ticket: Ticket) {
-        self.forget_failed_recovery();
+        self.recoveries.forget_failed(&self.state);
         if !staged.entries.is_empty() {
             self.has_changed();
         }

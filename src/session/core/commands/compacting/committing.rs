@@ -49,7 +49,7 @@ impl Write for CompactionWrite {
     }
 
     fn not_written(self: Box<Self>, core: &mut Core, failure: &Failure) {
-        if let Some(operation) = core.take_committing() {
+        if let Some(operation) = core.work.take_committing() {
             core.finish(operation, End::Failed(failure.clone()));
         }
     }
@@ -57,7 +57,7 @@ impl Write for CompactionWrite {
     /// The draft is checked again before the next try.
     fn again(self: Box<Self>, core: &mut Core) {
         core.costs.put_back(self.costs);
-        if let Some(operation) = core.take_committing() {
+        if let Some(operation) = core.work.take_committing() {
             operation.commits_no_more();
             core.work = Work::Drafted(operation, self.draft);
         }
@@ -122,7 +122,7 @@ impl Core {
     /// The compaction is on disk.
     fn compacted(&mut self, write: &CompactionWrite) {
         let CompactionWrite { entry, draft, .. } = write;
-        let Some(operation) = self.take_committing() else { return };
+        let Some(operation) = self.work.take_committing() else { return };
         operation.progress(Stage::Writing, 1, 1);
         let made = &draft.origin();
         self.costs.lacked(made.unaffordable);
@@ -137,15 +137,5 @@ impl Core {
             None => End::Failed(defect()),
         };
         self.finish_with(operation, end, notices::of_shortened(&draft.shortened));
-    }
-
-    fn take_committing(&mut self) -> Option<Operation> {
-        match self.work.take() {
-            Work::Committing(operation) => Some(operation),
-            other => {
-                self.work = other;
-                None
-            }
-        }
     }
 }

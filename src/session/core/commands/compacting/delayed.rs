@@ -7,6 +7,7 @@ use crate::{
         core::{
             Core,
             commands::compacting::{
+                self,
                 after_turn::{self, Step},
                 planning,
             },
@@ -28,7 +29,7 @@ impl Core {
             return ticket.fail(&failure);
         }
         let asked = Asked::by(ticket, params.wait);
-        if self.goes_on() || after_turn::outlives_session(&asked, self.log.facts().access) {
+        if self.ending.goes_on() || after_turn::outlives_session(&asked, self.log.facts().access) {
             let steps = self.upkeep.after_turn.ask(params, asked, &self.state, &mut self.stamps);
             self.follow_after_turn(steps);
         } else {
@@ -55,13 +56,12 @@ impl Core {
     pub(in crate::session::core) fn begin_delayed(&mut self, request: Request) {
         self.idle_gives_way();
         let Request { id, kind, params, asked, stop } = request;
-        let opening = self.opening(kind, Place::Top(id.clone()), asked, self.state.usage(), stop.clone());
-        let operation = self.start_operation(opening);
+        let operation = self.open(kind, Place::Top(id.clone()), asked, self.state.usage(), stop.clone());
         self.upkeep.after_turn.begun(&id, self.operations.unfinished(), &self.state);
-        self.moves(&id, &params);
+        self.upkeep.moves = (params.new_session == Some(true)).then(|| id.clone());
         let initiator = params.initiator.unwrap_or(Initiator::User);
         let mut request = planning::plan_request(&self.state, params.keep_recent_tokens, initiator, Cause::Asked);
-        request.insists = self.insists(&params);
+        request.insists = compacting::insists(&params, self.hooks());
         // It was checked when it was asked for.
         let authors = Authors::of(&params).unwrap_or_default();
         self.effects.start(Job::Plan(PlanOrder { id, request, authors, former: None, stop }));
