@@ -4,6 +4,7 @@ use super::{
     named::{is_random, is_stand_in},
     rules::secret_of,
 };
+use memchr::memmem;
 use regex::{Captures, Regex};
 use std::{collections::BTreeSet, ops::Range, sync::LazyLock};
 
@@ -106,15 +107,48 @@ static COMMANDS: LazyLock<Vec<Flag>> = LazyLock::new(|| {
 /// faster than a pattern.
 static PROGRAMS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     const AT_A_TIME: usize = 48;
-    let names = hints();
+    let names = spaced_names();
     names.chunks(AT_A_TIME).map(|names| Regex::new(&names.join("|")).expect("the names are fixed and tested")).collect()
 });
 
+/// The names of programs as Windows has them, which may stand at the end of a quoted path.
+static ON_WINDOWS: LazyLock<Regex> = LazyLock::new(|| {
+    let name = |name: &str| match name.split_once(' ') {
+        Some((program, command)) => format!(r#"{program}\.exe\\*["']? {command} "#),
+        None => format!(r#"{name}\.exe\\*["']? "#),
+    };
+    let names: Vec<String> = names().iter().map(|it| name(it)).collect();
+    Regex::new(&format!("(?i){}", names.join("|"))).expect("the names are fixed and tested")
+});
+
+fn names() -> BTreeSet<&'static str> {
+    FLAGS.iter().flat_map(|(programs, ..)| *programs).copied().collect()
+}
+
 /// The names of programs, with the blank after each.
+fn spaced_names() -> Vec<String> {
+    names().iter().map(|name| format!("{name} ")).collect()
+}
+
+/// The texts that each line with the name of a program has.
 pub(super) fn hints() -> Vec<String> {
-    let names: BTreeSet<String> =
-        FLAGS.iter().flat_map(|(programs, ..)| *programs).map(|name| format!("{name} ")).collect();
-    names.into_iter().collect()
+    [spaced_names(), vec![".exe".to_owned(), ".EXE".to_owned()]].concat()
+}
+
+/// The names of programs on these lines of a text.
+fn programs(text: &str, lines: &Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    let start = lines.start;
+    let text = &text[lines.clone()];
+    let has_exe = memmem::find(text.as_bytes(), b".exe").or_else(|| memmem::find(text.as_bytes(), b".EXE")).is_some();
+    let on_windows = has_exe.then(|| ON_WINDOWS.find_iter(text)).into_iter().flatten();
+    let names = PROGRAMS.iter().flat_map(|names| names.find_iter(text)).chain(on_windows);
+    names.map(move |name| start + name.start()..start + name.end())
+}
+
+/// The name of a program without its ending on Windows.
+fn plain_name(written: &str) -> String {
+    let name = written.trim_end().to_ascii_lowercase();
+    name.replace(".exe", "").replace(['\\', '"', '\''], "")
 }
 
 /// A command is looked at as far as this.
@@ -123,16 +157,14 @@ const LONGEST: usize = 8 * 1024;
 /// Where in `text` the secrets of command lines stand. Names of programs are on these `lines`.
 pub(super) fn find(text: &str, lines: &[Range<usize>]) -> Vec<Range<usize>> {
     let mut found = Vec::new();
-    let names = lines.iter().flat_map(|lines| {
-        let names = PROGRAMS.iter().flat_map(|names| names.find_iter(&text[lines.clone()]));
-        names.map(|name| lines.start + name.start()..lines.start + name.end())
-    });
+    let names = lines.iter().flat_map(|lines| programs(text, lines));
     let mut programs: Vec<_> = names.filter(|name| begins_a_word(text, name.start)).collect();
     programs.sort_unstable_by_key(|program| program.start);
     let mut programs = programs.into_iter().peekable();
     while let Some(program) = programs.next() {
-        let name = text[program.clone()].trim_end();
-        let from = program.start + name.len();
+        let written = text[program.clone()].trim_end();
+        let from = program.start + written.len();
+        let name = plain_name(written);
         // A command ends at the next program: each part of the text is looked at once.
         let next = programs.peek().map_or(text.len(), |next| next.start);
         let mut end = next.min(from + LONGEST);
@@ -140,7 +172,7 @@ pub(super) fn find(text: &str, lines: &[Range<usize>]) -> Vec<Range<usize>> {
             end -= 1;
         }
         let arguments = &text[from..from + end_of_command(&text[from..end])];
-        for flag in COMMANDS.iter().filter(|flag| flag.programs.contains(&name)) {
+        for flag in COMMANDS.iter().filter(|flag| flag.programs.contains(&name.as_str())) {
             let taken = flag.pattern.captures_iter(arguments).filter(|it| takes(flag.form, it));
             let secrets = taken.filter_map(|it| secret_of(&it).map(|secret| secret.range()));
             found.extend(secrets.map(|secret| from + secret.start..from + secret.end));
