@@ -5,8 +5,8 @@
 use super::rules::{
     Rule,
     Value::{Always, If, IfNamed, Members, Pairs},
-    behind_its_flag, behind_its_name, chosen, chosen_and_no_count, credential, names_a_user, no_reference, no_sentence,
-    no_stand_in, password_of_url, random, rule, told_in_prose,
+    behind_its_flag, behind_its_name, chosen, chosen_and_no_count, credential, names_a_user,
+    no_reference, no_sentence, no_stand_in, password_of_url, random, rule, second_of_a_pair, told_in_prose,
 };
 
 /// Whether a line may have an address with a password in it.
@@ -290,12 +290,13 @@ pub(super) const PLACES: &[Rule] = &[
     rule("secret", &["sensitive_values"], r#"sensitive_values\\*["'][ \t]*:[ \t]*\{(?P<secret>[^\n{}]+)\}"#, Members),
     rule(
         "secret",
-        &["uth=(", "uth = (", "Auth("],
+        &["uth=(", "uth = (", "Auth(", "asic_auth("],
         concat!(
-            r#"(?:(?i:auth)[ \t]*=[ \t]*\(|(?:Basic|Digest)Auth\()[ \t]*\\*["'][^"'\\\n]*\\*["'],[ \t]*"#,
-            r#"\\*["'](?P<secret>[^"'\\\n]{6,})\\*["']"#
+            r#"(?:(?i:auth)[ \t]*=[ \t]*\(|(?:Basic|Digest)Auth\(|basic_auth\()[ \t]*"#,
+            r#"(?:\\*["'][^"'\\\n]*\\*["']|&?[A-Za-z_][A-Za-z0-9_.]*),[ \t]*(?:Some\()?"#,
+            r#"(?:\\*["'](?P<secret>[^"'\\\n]{6,})\\*["']|(?P<bare>[^\s"'\\()\[\],.]{6,})\))"#
         ),
-        If(no_stand_in),
+        If(second_of_a_pair),
     ),
     // Two underscores stand for the point in the name of a host.
     rule(

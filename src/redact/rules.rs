@@ -1,6 +1,6 @@
 //! The form of a rule, and the checks that rules share.
 
-use super::named::{is_plausible, is_random, is_reference, is_stand_in, names_an_algorithm};
+use super::named::{is_in_a_table, is_plausible, is_random, is_reference, is_stand_in, names_an_algorithm};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use regex::{Captures, Match, Regex};
 use std::{ops::Deref, sync::OnceLock};
@@ -67,7 +67,7 @@ impl Deref for Pattern {
 
 /// The secret of a match: without quotes, or in one of the two kinds of them.
 pub(super) fn secret_of<'a>(found: &Captures<'a>) -> Option<Match<'a>> {
-    ["secret", "single", "double"].into_iter().find_map(|group| found.name(group))
+    ["secret", "single", "double", "bare"].into_iter().find_map(|group| found.name(group))
 }
 
 /// The text of it.
@@ -100,6 +100,17 @@ pub(super) fn chosen_and_no_count(found: &Captures<'_>) -> bool {
     let unit = secret(found).trim_start_matches(|char: char| char.is_ascii_digit() || matches!(char, '.' | '/' | '%'));
     let counts = unit.len() < secret(found).len() && unit.bytes().take_while(u8::is_ascii_alphabetic).count() <= 2;
     chosen(found) && !counts
+}
+
+/// The second member of a pair. Without quotes it is a name of the program, unless its digits stand between letters.
+pub(super) fn second_of_a_pair(found: &Captures<'_>) -> bool {
+    match found.name("bare") {
+        Some(_) => {
+            let stem = secret(found).trim_end_matches(|char: char| char.is_ascii_digit());
+            stem.bytes().any(|byte| byte.is_ascii_digit()) && is_in_a_table("password", secret(found))
+        }
+        None => no_stand_in(found),
+    }
 }
 
 /// Words of a wallet, which make no sentence.
