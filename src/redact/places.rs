@@ -5,7 +5,7 @@
 use super::rules::{
     Rule,
     Value::{Always, If, IfNamed, Members, Pairs},
-    behind_its_flag, behind_its_name, chosen, chosen_and_no_count, credential, names_a_user,
+    behind_its_flag, behind_its_name, chosen, chosen_and_no_count, chosen_and_no_test, credential, names_a_user,
     no_reference, no_sentence, no_stand_in, password_of_url, random, rule, second_of_a_pair, told_in_prose,
 };
 
@@ -333,7 +333,7 @@ pub(super) const PLACES: &[Rule] = &[
     rule(
         "secret",
         &["pass:", "pass=", "Pass:", "PASS=", "PASS:", "pw:", "pw=", "PW:", "PW="],
-        r#"(?im)(?:^|\\n|["'])[ \t]*(?:pass|pw)[:=][ \t]*\\*["'`]?(?P<secret>[^\s"'`\\,;:]+)\\*["'`]?[ \t]*(?:$|\r|\\+[nr]|["'])"#,
-        If(chosen),
+        r#"(?im)(?:^|\\n|["'])[ \t]*(?:(?P<verdict>(?-i:PASS):[ \t])|(?:pass|pw)[:=])[ \t]*\\*["'`]?(?P<secret>[^\s"'`\\,;:]+)\\*["'`]?[ \t]*(?:$|\r|\\+[nr]|["'])"#,
+        If(chosen_and_no_test),
     ),
 ];

@@ -102,6 +102,22 @@ pub(super) fn chosen_and_no_count(found: &Captures<'_>) -> bool {
     chosen(found) && !counts
 }
 
+/// Not the name of a test after its verdict: `PASS: test_login2`, `PASS: gcc.dg/pr123.c`.
+pub(super) fn chosen_and_no_test(found: &Captures<'_>) -> bool {
+    let verdict = found.name("verdict").is_some();
+    !(verdict && names_a_test(secret(found))) && chosen(found)
+}
+
+fn names_a_test(text: &str) -> bool {
+    let of_a_name = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:[]".contains(&byte);
+    let of_a_file = text.rsplit_once('.').is_some_and(|(name, ending)| {
+        let letters = ending.bytes().all(|byte| byte.is_ascii_lowercase());
+        !name.is_empty() && (1..=4).contains(&ending.len()) && letters
+    });
+    let begins = ["test", "Test", "check"].iter().any(|word| text.starts_with(word));
+    text.bytes().all(of_a_name) && (begins || of_a_file || text.contains(['/', ':']))
+}
+
 /// The second member of a pair. Without quotes it is a name of the program, unless its digits stand between letters.
 pub(super) fn second_of_a_pair(found: &Captures<'_>) -> bool {
     match found.name("bare") {
