@@ -58,6 +58,10 @@ const FLAGS: &[(&[&str], &str, Form)] = &[
     (&["signtool sign"], "/p", Apart),
     (&["security unlock-keychain"], "-p", Any),
     (&["security add-generic-password", "security add-internet-password"], "-w", Any),
+    (&["ssh-keygen"], "-[NP]", Apart),
+    (&["twine upload"], "-p", Apart),
+    (&["psexec"], "-p", Apart),
+    (&["rabbitmqctl add_user", "rabbitmqctl change_password"], "", Second),
     (&["evil-winrm", "crackmapexec", "netexec", "nxc"], "-p|--password", Apart),
     (&["pscp", "psftp", "plink", "putty"], "-pw", Apart),
     (&["lftp"], "-u", Behind(",")),
@@ -69,8 +73,9 @@ const FLAGS: &[(&[&str], &str, Form)] = &[
     (&["gh secret set"], "-b|--body", Apart),
 ];
 
-/// A blank between arguments, or the end of a line that goes on, as it is or in a string of JSON.
-const BLANK: &str = r"(?:[ \t]+|[ \t]*\\+\r?\n[ \t]*|[ \t]*(?:\\\\\\){1,2}n[ \t]*)";
+/// A blank between arguments, or the end of a line that goes on, as it is or in a string of JSON, or what stands between
+/// the members of a list.
+const BLANK: &str = r"(?:[ \t]+|[ \t]*\\+\r?\n[ \t]*|[ \t]*(?:\\\\\\){1,2}n[ \t]*|\\*[\x22'],[ \t]*\\*[\x22'])";
 
 /// An argument, in its quotes or without.
 const ARGUMENT: &str =
@@ -130,25 +135,37 @@ fn spaced_names() -> Vec<String> {
     names().iter().map(|name| format!("{name} ")).collect()
 }
 
+/// The names of programs that are the first of a list of arguments.
+static LISTED: LazyLock<Regex> = LazyLock::new(|| {
+    let names: Vec<String> = names().iter().map(|name| name.replace(' ', r#"\\*["'],[ \t]*\\*["']"#)).collect();
+    Regex::new(&format!(r#"(?P<name>{})\\*["'],"#, names.join("|"))).expect("the names are fixed and tested")
+});
+
+/// The beginnings of flags in lists of arguments.
+const LISTED_FLAGS: [&str; 6] = ["\", \"-", "\",\"-", "', '-", "','-", "\\\", \\\"-", "\\\",\\\"-"];
+
 /// The texts that each line with the name of a program has.
 pub(super) fn hints() -> Vec<String> {
-    [spaced_names(), vec![".exe".to_owned(), ".EXE".to_owned()]].concat()
+    let others = [".exe", ".EXE"].iter().chain(&LISTED_FLAGS).map(|hint| (*hint).to_owned());
+    spaced_names().into_iter().chain(others).collect()
 }
 
-/// The names of programs on these lines of a text.
+/// Where the names of programs stand on these lines of a text.
 fn programs(text: &str, lines: &Range<usize>) -> impl Iterator<Item = Range<usize>> {
     let start = lines.start;
     let text = &text[lines.clone()];
-    let has_exe = memmem::find(text.as_bytes(), b".exe").or_else(|| memmem::find(text.as_bytes(), b".EXE")).is_some();
-    let on_windows = has_exe.then(|| ON_WINDOWS.find_iter(text)).into_iter().flatten();
+    let has = |hint: &&str| memmem::find(text.as_bytes(), hint.as_bytes()).is_some();
+    let on_windows = [".exe", ".EXE"].iter().any(has).then(|| ON_WINDOWS.find_iter(text)).into_iter().flatten();
+    let listed = LISTED_FLAGS.iter().any(has).then(|| LISTED.captures_iter(text)).into_iter().flatten();
     let names = PROGRAMS.iter().flat_map(|names| names.find_iter(text)).chain(on_windows);
+    let names = names.chain(listed.filter_map(|listed| listed.name("name")));
     names.map(move |name| start + name.start()..start + name.end())
 }
 
-/// The name of a program without its ending on Windows.
+/// The name of a program without its ending on Windows and without what stands around it in a list.
 fn plain_name(written: &str) -> String {
-    let name = written.trim_end().to_ascii_lowercase();
-    name.replace(".exe", "").replace(['\\', '"', '\''], "")
+    let name = written.to_ascii_lowercase().replace(".exe", "").replace(['\\', '"', '\''], "").replace(',', " ");
+    name.split_ascii_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// A command is looked at as far as this.
@@ -216,6 +233,10 @@ fn takes(form: Form, found: &Captures<'_>) -> bool {
     let Some(secret) = secret_of(found).map(|secret| secret.as_str()) else {
         return false;
     };
+    // A list of arguments goes on after the flag.
+    if secret.bytes().all(|byte| matches!(byte, b',' | b' ' | b']')) {
+        return false;
+    }
     match form {
         Name => is_random(secret),
         // `1000:1000` are ids.
