@@ -31,6 +31,8 @@ enum Kind {
     Listed,
     /// The next line: after a backslash, `|` or three quotes.
     Next,
+    /// The next line where nothing else is on it: after a flag without a backslash there may be its description.
+    Alone,
     /// The next member of a list of arguments, which is on the next line.
     Argument,
     /// Between brackets.
@@ -59,7 +61,7 @@ static OPENS: LazyLock<Regex> = LazyLock::new(|| {
     pattern(concat!(
         r"(?:(?P<name>[A-Za-z0-9_.-]+)\\*[\x22']?\]?[ \t]*(?:[:=][ \t]*(?P<bracket>[\[{]?)",
         r"|(?P<next>:[ \t]*[|>][+-]?|=[ \t]*[\\`]|[:=][ \t]*[rbfRBF]{0,2}(?:\\*\x22\\*\x22\\*\x22|'{3})\\?))",
-        r"|(?P<flag>--[A-Za-z0-9-]+)[ \t]*\\?|(?P<argument>--[A-Za-z0-9-]+)\\*[\x22'],|^[ \t]*-[ \t]+(?P<listed>--[A-Za-z0-9-]+)|^[ \t]*\?[ \t]+(?P<key>[A-Za-z0-9_.-]+))[ \t\r]*$"
+        r"|(?P<flag>--[A-Za-z0-9-]+)[ \t]*\\|(?P<last>--[A-Za-z0-9-]+)|(?P<argument>--[A-Za-z0-9-]+)\\*[\x22'],|^[ \t]*-[ \t]+(?P<listed>--[A-Za-z0-9-]+)|^[ \t]*\?[ \t]+(?P<key>[A-Za-z0-9_.-]+))[ \t\r]*$"
     ))
 });
 static VARIABLE: LazyLock<Regex> =
@@ -203,9 +205,10 @@ impl Section {
         }
         let (name, kind) = match OPENS.captures(line) {
             Some(head) => {
-                let groups = ["name", "flag", "argument", "listed", "key"];
+                let groups = ["name", "flag", "last", "argument", "listed", "key"];
                 let name = groups.into_iter().find_map(|group| head.name(group))?;
                 let kind = match head.name("bracket").map(|bracket| bracket.as_str()) {
+                    None if head.name("last").is_some() => Kind::Alone,
                     None if head.name("argument").or_else(|| head.name("listed")).is_some() => Kind::Argument,
                     Some("[") => Kind::Array,
                     Some("{") => Kind::Object,
@@ -230,6 +233,9 @@ impl Section {
             Kind::Object => VALUE.captures(line),
             Kind::Members => ANY_VALUE.captures(line),
             Kind::Next => NEXT.captures(line),
+            Kind::Alone => {
+                NEXT.captures(line).filter(|next| next.get(0).is_some_and(|all| line[all.end()..].trim().is_empty()))
+            }
             Kind::Argument => ARGUMENT.captures(line),
         };
         let Some(secret) = member.as_ref().and_then(secret_of) else {
@@ -237,12 +243,14 @@ impl Section {
                 Kind::Listed => text.is_empty() && self.lines == 1 || text.starts_with('#'),
                 Kind::Array => text.is_empty() || text.starts_with(['#', '/']),
                 Kind::Object | Kind::Members => !text.starts_with('}') && self.lines < LONGEST_OBJECT,
-                Kind::Next | Kind::Argument => false,
+                Kind::Next | Kind::Alone | Kind::Argument => false,
             };
         };
         let quoted = member.as_ref().is_some_and(|member| member.name("single").is_some());
         let is_one = match self.kind {
-            Kind::Object | Kind::Members | Kind::Next | Kind::Argument => is_plausible(&self.name, secret.as_str()),
+            Kind::Object | Kind::Members | Kind::Next | Kind::Alone | Kind::Argument => {
+                is_plausible(&self.name, secret.as_str())
+            }
             Kind::Listed if quoted => is_plausible(&self.name, secret.as_str()),
             Kind::Listed | Kind::Array => is_in_a_table(&self.name, secret.as_str()),
         };
@@ -250,7 +258,8 @@ impl Section {
             found.push(start + secret.start()..start + secret.end());
         }
         // One alone has no next.
-        !matches!(self.kind, Kind::Next | Kind::Argument) && (self.kind != Kind::Listed || text.starts_with('-'))
+        !matches!(self.kind, Kind::Next | Kind::Alone | Kind::Argument)
+            && (self.kind != Kind::Listed || text.starts_with('-'))
     }
 }
 
