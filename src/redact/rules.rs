@@ -159,6 +159,11 @@ pub(super) fn is_cookie(name: &str, value: &str) -> bool {
     session || is_random(value)
 }
 
+/// The same for a cookie whose name and value stand apart.
+pub(super) fn cookie(found: &Captures<'_>) -> bool {
+    is_cookie(&found["name"], secret(found))
+}
+
 /// Whether a decoded `Basic …` credential has the form user and password.
 pub(super) fn names_a_user(found: &Captures<'_>) -> bool {
     let text = secret(found).trim_end_matches('=');
