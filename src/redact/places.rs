@@ -4,7 +4,7 @@
 
 use super::rules::{
     Rule,
-    Value::{Always, If, IfNamed, Members, Pairs},
+    Value::{Always, Columns, If, IfNamed, Members, Pairs},
     behind_its_flag, behind_its_name, chosen, chosen_and_no_count, chosen_and_no_test, cookie, credential,
     names_a_user, no_reference, no_sentence, no_stand_in, password_of_url, random, rule, second_of_a_pair,
     told_in_prose,
@@ -498,6 +498,12 @@ pub(super) const PLACES: &[Rule] = &[
             r"|pbkdf2_sha(?:1|256|512)\$[0-9]+\$[A-Za-z0-9+/=]{4,}\$[A-Za-z0-9+/=]{20,})"
         ),
         Always,
+    ),
+    rule(
+        "secret",
+        &["nsert into ", "eplace into "],
+        r"(?i)(?:insert|replace) into [^\s()]+[ \t]*\((?P<columns>[^()\n]+)\)[ \t]*values[ \t]*(?P<secret>\([^\n]+)",
+        Columns,
     ),
     // Two underscores stand for the point in the name of a host.
     rule(

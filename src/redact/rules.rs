@@ -28,6 +28,8 @@ pub(super) enum Value {
     Pairs,
     /// The strings that are members of its object.
     Members,
+    /// The strings in the columns of secrets, of rows whose `columns` have names.
+    Columns,
 }
 
 pub(super) const fn rule(
