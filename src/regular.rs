@@ -92,13 +92,38 @@ pub fn make_whole<E>(
     failed: impl Fn(io::Error) -> E,
     write: impl FnOnce(&mut File) -> Result<(), E>,
 ) -> Result<(), E> {
+    make_whole_from(&fresh_beside(path), path, failed, write, || Ok(()))
+}
+
+/// The same in a folder that need not be there: the file is written to the folder above it. `make_folder` is called after
+/// the bytes are on disk, so that a file which cannot be written leaves no folder.
+///
+/// # Errors
+/// The same, and those of `make_folder`.
+pub fn make_whole_with_folder<E>(
+    path: &Path,
+    failed: impl Fn(io::Error) -> E,
+    write: impl FnOnce(&mut File) -> Result<(), E>,
+    make_folder: impl FnOnce() -> Result<(), E>,
+) -> Result<(), E> {
     let fresh = fresh_beside(path);
-    let mut file = make(&fresh).map_err(&failed)?;
-    let written = write(&mut file).and_then(|()| {
-        let durable = file.sync_all().and_then(|()| fs::rename(&fresh, path));
-        durable.map_err(&failed)
-    });
-    written.inspect_err(|_| drop(fs::remove_file(&fresh)))
+    let above = path.parent().and_then(Path::parent).zip(fresh.file_name()).map(|(above, name)| above.join(name));
+    make_whole_from(&above.unwrap_or(fresh), path, failed, write, make_folder)
+}
+
+fn make_whole_from<E>(
+    fresh: &Path,
+    path: &Path,
+    failed: impl Fn(io::Error) -> E,
+    write: impl FnOnce(&mut File) -> Result<(), E>,
+    make_folder: impl FnOnce() -> Result<(), E>,
+) -> Result<(), E> {
+    let mut file = make(fresh).map_err(&failed)?;
+    let written = write(&mut file)
+        .and_then(|()| file.sync_all().map_err(&failed))
+        .and_then(|()| make_folder())
+        .and_then(|()| fs::rename(fresh, path).map_err(&failed));
+    written.inspect_err(|_| drop(fs::remove_file(fresh)))
 }
 
 /// Opens a folder and locks it against other holders, in this process and in others, until the file is dropped. It waits two

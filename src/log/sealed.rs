@@ -28,6 +28,12 @@ impl Blocking {
         Self { stopped: Some(stopped) }
     }
 
+    /// The same without the flag, for work that must not stop in the middle.
+    #[must_use]
+    pub fn to_the_end(&self) -> Self {
+        Self { stopped: None }
+    }
+
     /// Whether the flag is set.
     #[must_use]
     pub fn is_stopped(&self) -> bool {

@@ -167,10 +167,12 @@ pub fn create(path: &Path, header: &Header, first: &[String]) -> Result<(Box<dyn
 pub type Sink<'a> = &'a mut dyn FnMut(&[u8]) -> Result<(), StoreError>;
 
 /// Makes a new file of a header and entries, all or nothing, and opens it. The file and its name are on disk when this
-/// returns. `write` writes the lines of the entries, each with its newline.
+/// returns. `write` writes the lines of the entries, each with its newline. The folder of the file is made after its lines
+/// are on disk.
 ///
 /// # Errors
-/// When there is a file, or the operating system refuses, and those of `write`. No file is left then.
+/// When there is a file, or the operating system refuses, and those of `write`. No file is left then, and no new folder of
+/// one that could not be written.
 pub fn found(
     path: &Path,
     header: &Header,
@@ -192,26 +194,38 @@ pub fn found_of(
     blocking: &Blocking,
 ) -> Result<Opened, StoreError> {
     let folder = path.parent().unwrap_or(Path::new("."));
-    create_private_folder(folder)?;
     let what = "this new session cannot be written; nothing is left of it. Make room or make the folder writable, then try again";
     let failed = |error| StoreError::io(path, what)(error);
+    // A folder cannot be removed safely after it was made: another program may be about to write to it.
+    let has_folder = folder.symlink_metadata().is_ok();
+    create_private_folder(if has_folder { folder } else { folder.parent().unwrap_or(folder) })?;
     if path.try_exists().map_err(failed)? {
         return Err(failed(io::ErrorKind::AlreadyExists.into()));
     }
-    let mut length = 0;
-    regular::make_whole(path, failed, |file| {
+    let mut path_in_memory = None;
+    let whole = |file: &mut fs::File| {
+        let mut length = 0;
         let mut add = |bytes: &[u8]| {
             blocking.go_on()?;
             length += bytes.len() as u64;
             file.write_all(bytes).map_err(failed)
         };
         add(format!("{}\n", header_line(header)).as_bytes())?;
-        write(&mut add)
-    })?;
+        write(&mut add)?;
+        if length > INDEXED_AT_ONCE {
+            path_in_memory = known()?;
+        }
+        blocking.go_on()
+    };
+    match has_folder {
+        true => regular::make_whole(path, failed, whole)?,
+        false => regular::make_whole_with_folder(path, failed, whole, || create_private_folder(folder))?,
+    }
     regular::sync_folder(folder);
-    let open = || match if length > INDEXED_AT_ONCE { known()? } else { None } {
+    // The file has its name from here on, so the request is not stopped any more.
+    let open = || match path_in_memory {
         Some(entries) => Owned::take(path)?.opened(entries),
-        None => open(path, blocking),
+        None => open(path, &blocking.to_the_end()),
     };
     // The session was not announced yet.
     open().inspect_err(|_| drop(fs::remove_file(path)))
@@ -297,6 +311,39 @@ fn create_private_folder(folder: &Path) -> Result<(), StoreError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::conversation::entry::{HeaderKind, VERSION};
+
+    #[test]
+    fn a_session_that_is_not_written_leaves_no_folder_that_was_made_for_it() {
+        let home = tempfile::tempdir().expect("a folder");
+        let sessions = home.path().join("sessions");
+        let header = Header {
+            kind: HeaderKind::Session,
+            version: VERSION,
+            id: "a".into(),
+            timestamp: "2026-01-01T00:00:00.000Z".to_owned(),
+            cwd: "/project".to_owned(),
+            parent_session: None,
+            title: None,
+            rest: serde_json::Map::new(),
+        };
+        let path = sessions.join("--project--/a.jsonl");
+        let none = |_: Sink<'_>| Err(StoreError::Stopped);
+        let found = |write: fn(Sink<'_>) -> Result<(), StoreError>| {
+            super::found(&path, &header, write, &Blocking::is_allowed_here()).map(drop)
+        };
+        let left = || fs::read_dir(&sessions).expect("a folder").flatten().map(|it| it.file_name()).collect::<Vec<_>>();
+        assert!(matches!(found(none), Err(StoreError::Stopped)));
+        assert_eq!(left(), Vec::<std::ffi::OsString>::new());
+        // A folder that was there stays.
+        fs::create_dir(path.parent().expect("a folder")).expect("a folder");
+        assert!(matches!(found(none), Err(StoreError::Stopped)));
+        assert_eq!(left(), ["--project--"]);
+        fs::remove_dir(path.parent().expect("a folder")).expect("an empty folder");
+        found(|_| Ok(())).expect("made");
+        assert_eq!(left(), ["--project--"]);
+        assert!(path.exists());
+    }
 
     #[test]
     fn a_deleted_session_takes_its_own_files_along_and_nothing_else() {

@@ -30,6 +30,13 @@ pub(super) const ACROSS: &[Rule] = &[
         ),
         If(|found| is_plausible(&found["name"], &found["secret"])),
     ),
+    // A parameter of AWS, on one line or on two.
+    rule(
+        "secret",
+        &["SecureString"],
+        r#""SecureString\\*",[ \t]*(?:\r?\n|\\+n)?[ \t]*\\*"Value\\*"[ \t]*:[ \t]*\\*"(?P<secret>[^"\\\n]+)"#,
+        If(|found| !super::named::is_stand_in(&found["secret"])),
+    ),
     rule(
         "secret",
         &["password"],
@@ -42,7 +49,7 @@ pub(super) const ACROSS: &[Rule] = &[
 fn needs_the_next(line: &str) -> bool {
     static OPENS: LazyLock<Regex> = LazyLock::new(|| {
         let pattern = concat!(
-            r#"(?:\\|["'`][ \t]*[+.&]?[ \t]*|</key>[ \t]*|login[ \t]+\S+[ \t]*"#,
+            r#"(?:\\|["'`][ \t]*[+.&]?[ \t]*|</key>[ \t]*|SecureString\\*",[ \t]*|login[ \t]+\S+[ \t]*"#,
             r#"|(?i:name)\\*["']?[ \t]*:[ \t]*\\*["']?[A-Za-z0-9_.-]+\\*["']?,?[ \t]*)\r?\n?$"#
         );
         Regex::new(pattern).expect("the pattern is fixed and tested")

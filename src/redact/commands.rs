@@ -4,6 +4,7 @@ use super::{
     named::{is_random, is_stand_in},
     rules::secret_of,
 };
+use memchr::memmem;
 use regex::{Captures, Regex};
 use std::{collections::BTreeSet, ops::Range, sync::LazyLock};
 
@@ -57,6 +58,10 @@ const FLAGS: &[(&[&str], &str, Form)] = &[
     (&["signtool sign"], "/p", Apart),
     (&["security unlock-keychain"], "-p", Any),
     (&["security add-generic-password", "security add-internet-password"], "-w", Any),
+    (&["ssh-keygen"], "-[NP]", Apart),
+    (&["twine upload"], "-p", Apart),
+    (&["psexec"], "-p", Apart),
+    (&["rabbitmqctl add_user", "rabbitmqctl change_password"], "", Second),
     (&["evil-winrm", "crackmapexec", "netexec", "nxc"], "-p|--password", Apart),
     (&["pscp", "psftp", "plink", "putty"], "-pw", Apart),
     (&["lftp"], "-u", Behind(",")),
@@ -68,8 +73,9 @@ const FLAGS: &[(&[&str], &str, Form)] = &[
     (&["gh secret set"], "-b|--body", Apart),
 ];
 
-/// A blank between arguments, or the end of a line that goes on, as it is or in a string of JSON.
-const BLANK: &str = r"(?:[ \t]+|[ \t]*\\+\r?\n[ \t]*|[ \t]*(?:\\\\\\){1,2}n[ \t]*)";
+/// A blank between arguments, or the end of a line that goes on, as it is or in a string of JSON, or what stands between
+/// the members of a list.
+const BLANK: &str = r"(?:[ \t]+|[ \t]*\\+\r?\n[ \t]*|[ \t]*(?:\\\\\\){1,2}n[ \t]*|\\*[\x22'],[ \t]*\\*[\x22'])";
 
 /// An argument, in its quotes or without.
 const ARGUMENT: &str =
@@ -106,15 +112,60 @@ static COMMANDS: LazyLock<Vec<Flag>> = LazyLock::new(|| {
 /// faster than a pattern.
 static PROGRAMS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     const AT_A_TIME: usize = 48;
-    let names = hints();
+    let names = spaced_names();
     names.chunks(AT_A_TIME).map(|names| Regex::new(&names.join("|")).expect("the names are fixed and tested")).collect()
 });
 
+/// The names of programs as Windows has them, which may stand at the end of a quoted path.
+static ON_WINDOWS: LazyLock<Regex> = LazyLock::new(|| {
+    let name = |name: &str| match name.split_once(' ') {
+        Some((program, command)) => format!(r#"{program}\.exe\\*["']? {command} "#),
+        None => format!(r#"{name}\.exe\\*["']? "#),
+    };
+    let names: Vec<String> = names().iter().map(|it| name(it)).collect();
+    Regex::new(&format!("(?i){}", names.join("|"))).expect("the names are fixed and tested")
+});
+
+fn names() -> BTreeSet<&'static str> {
+    FLAGS.iter().flat_map(|(programs, ..)| *programs).copied().collect()
+}
+
 /// The names of programs, with the blank after each.
+fn spaced_names() -> Vec<String> {
+    names().iter().map(|name| format!("{name} ")).collect()
+}
+
+/// The names of programs that are the first of a list of arguments.
+static LISTED: LazyLock<Regex> = LazyLock::new(|| {
+    let names: Vec<String> = names().iter().map(|name| name.replace(' ', r#"\\*["'],[ \t]*\\*["']"#)).collect();
+    Regex::new(&format!(r#"(?P<name>{})\\*["'],"#, names.join("|"))).expect("the names are fixed and tested")
+});
+
+/// The beginnings of flags in lists of arguments.
+const LISTED_FLAGS: [&str; 6] = ["\", \"-", "\",\"-", "', '-", "','-", "\\\", \\\"-", "\\\",\\\"-"];
+
+/// The texts that each line with the name of a program has.
 pub(super) fn hints() -> Vec<String> {
-    let names: BTreeSet<String> =
-        FLAGS.iter().flat_map(|(programs, ..)| *programs).map(|name| format!("{name} ")).collect();
-    names.into_iter().collect()
+    let others = [".exe", ".EXE"].iter().chain(&LISTED_FLAGS).map(|hint| (*hint).to_owned());
+    spaced_names().into_iter().chain(others).collect()
+}
+
+/// Where the names of programs stand on these lines of a text.
+fn programs(text: &str, lines: &Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    let start = lines.start;
+    let text = &text[lines.clone()];
+    let has = |hint: &&str| memmem::find(text.as_bytes(), hint.as_bytes()).is_some();
+    let on_windows = [".exe", ".EXE"].iter().any(has).then(|| ON_WINDOWS.find_iter(text)).into_iter().flatten();
+    let listed = LISTED_FLAGS.iter().any(has).then(|| LISTED.captures_iter(text)).into_iter().flatten();
+    let names = PROGRAMS.iter().flat_map(|names| names.find_iter(text)).chain(on_windows);
+    let names = names.chain(listed.filter_map(|listed| listed.name("name")));
+    names.map(move |name| start + name.start()..start + name.end())
+}
+
+/// The name of a program without its ending on Windows and without what stands around it in a list.
+fn plain_name(written: &str) -> String {
+    let name = written.to_ascii_lowercase().replace(".exe", "").replace(['\\', '"', '\''], "").replace(',', " ");
+    name.split_ascii_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// A command is looked at as far as this.
@@ -123,16 +174,14 @@ const LONGEST: usize = 8 * 1024;
 /// Where in `text` the secrets of command lines stand. Names of programs are on these `lines`.
 pub(super) fn find(text: &str, lines: &[Range<usize>]) -> Vec<Range<usize>> {
     let mut found = Vec::new();
-    let names = lines.iter().flat_map(|lines| {
-        let names = PROGRAMS.iter().flat_map(|names| names.find_iter(&text[lines.clone()]));
-        names.map(|name| lines.start + name.start()..lines.start + name.end())
-    });
+    let names = lines.iter().flat_map(|lines| programs(text, lines));
     let mut programs: Vec<_> = names.filter(|name| begins_a_word(text, name.start)).collect();
     programs.sort_unstable_by_key(|program| program.start);
     let mut programs = programs.into_iter().peekable();
     while let Some(program) = programs.next() {
-        let name = text[program.clone()].trim_end();
-        let from = program.start + name.len();
+        let written = text[program.clone()].trim_end();
+        let from = program.start + written.len();
+        let name = plain_name(written);
         // A command ends at the next program: each part of the text is looked at once.
         let next = programs.peek().map_or(text.len(), |next| next.start);
         let mut end = next.min(from + LONGEST);
@@ -140,7 +189,7 @@ pub(super) fn find(text: &str, lines: &[Range<usize>]) -> Vec<Range<usize>> {
             end -= 1;
         }
         let arguments = &text[from..from + end_of_command(&text[from..end])];
-        for flag in COMMANDS.iter().filter(|flag| flag.programs.contains(&name)) {
+        for flag in COMMANDS.iter().filter(|flag| flag.programs.contains(&name.as_str())) {
             let taken = flag.pattern.captures_iter(arguments).filter(|it| takes(flag.form, it));
             let secrets = taken.filter_map(|it| secret_of(&it).map(|secret| secret.range()));
             found.extend(secrets.map(|secret| from + secret.start..from + secret.end));
@@ -184,6 +233,10 @@ fn takes(form: Form, found: &Captures<'_>) -> bool {
     let Some(secret) = secret_of(found).map(|secret| secret.as_str()) else {
         return false;
     };
+    // A list of arguments goes on after the flag.
+    if secret.bytes().all(|byte| matches!(byte, b',' | b' ' | b']')) {
+        return false;
+    }
     match form {
         Name => is_random(secret),
         // `1000:1000` are ids.

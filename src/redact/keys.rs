@@ -196,6 +196,7 @@ pub(super) const ODD_KEYS: &[Rule] = &[
     rule("telegram-token", &[":AA"], r"(?:bot)?[0-9]{8,10}:AA[A-Za-z0-9_-]{30,}", Always),
     rule("cloudflare-key", &["v1.0-"], r"v1\.0-[a-f0-9]{24}-[a-f0-9]{146}", Always),
     rule("terraform-token", &[".atlasv1."], r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{40,}", Always),
+    rule("openshift-token", &["sha256~"], r"sha256~[A-Za-z0-9_-]{43}(?-u:\b)", Always),
     rule("newrelic-key", &["NRAL"], r"[a-f0-9]{36}NRAL", Always),
 ];
 
@@ -278,6 +279,14 @@ pub(super) const KEYS: &[Key] = &[
         r"(?:ops_eyJ[A-Za-z0-9+/=_-]{40,}|A3-[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})(?:-[A-Z0-9]{5}){3})",
         Any,
     ),
+    key("swarm-token", r"SWMTKN-1-[a-z0-9]{40,}-[a-z0-9]{20,}", Any),
+    key("artifactory-key", r"(?:AKCp[A-Za-z0-9]{69}|cmVmd[A-Za-z0-9]{59})(?-u:\b)", Random),
+    key("dynatrace-token", r"dt0[a-z][0-9]{2}\.[A-Z0-9]{24}\.[A-Z0-9]{64}", Any),
+    key("plaid-token", r"access-(?:sandbox|development|production)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", Any),
+    key("sourcegraph-token", r"sgp_(?:[a-f0-9]{16}_|local_)?[a-f0-9]{40}(?-u:\b)", Any),
+    key("buildkite-token", r"bk(?:ua|ct|aj)_[A-Za-z0-9]{32,}", Random),
+    key("circleci-token", r"CCIP(?:AT|RJ)_[A-Za-z0-9]{10,}_[a-f0-9]{40}", Any),
+    key("prefect-key", r"pn[ub]_[A-Za-z0-9]{36}(?-u:\b)", Random),
     key("tailscale-key", r"tskey-[a-z]+-[A-Za-z0-9]+(?:-[A-Za-z0-9]+)?", Any),
     key("alibaba-key", r"LTAI[A-Za-z0-9]{12,26}(?-u:\b)", Random),
     key("paseto", r"v[1-4]\.(?:local|public)\.[A-Za-z0-9_-]{40,}(?:\.[A-Za-z0-9_-]+)?", Any),

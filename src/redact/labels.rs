@@ -3,7 +3,7 @@
 use super::named::{is_random, is_stand_in, names_an_algorithm};
 use memchr::{memchr, memrchr};
 use regex::{Captures, Regex};
-use std::{ops::Range, sync::LazyLock};
+use std::{collections::BTreeSet, ops::Range, sync::LazyLock};
 
 /// Labels of what a person chose, by language: its value has digits and letters.
 const PASSWORDS: &[(&str, &str)] = &[
@@ -32,7 +32,7 @@ const PASSWORDS: &[(&str, &str)] = &[
     ("sv", "lösenord"),
     ("th", "รหัสผ่าน"),
     ("tr", "şifre|şifreniz|şifresi|sifre"),
-    ("vi", "mật khẩu"),
+    ("vi", "mật khẩu|mâ\u{323}t khâ\u{309}u"),
     ("zh", "密码|密碼|口令"),
 ];
 
@@ -56,6 +56,54 @@ const TOKENS: &[(&str, &str)] = &[
 
 /// Between a label and its value: `:`, a dash, an arrow, or the verb of a sentence.
 const GIVES: &str = r"(?:[ \t]*(?:[:：=＝—–→]|->)[ \t]*|[ \t]+(?:es|est|é|è|to|jest|is|ist|lautet|är|er|on|je)[ \t]+|[ \t]*(?:是|为|は|는|은)[ \t]*)";
+
+/// The letters of the labels that have a decomposed form, which macOS and some editors write.
+const PARTS: &[(char, &str)] = &[
+    ('ä', "a\u{308}"),
+    ('è', "e\u{300}"),
+    ('é', "e\u{301}"),
+    ('ñ', "n\u{303}"),
+    ('ó', "o\u{301}"),
+    ('ö', "o\u{308}"),
+    ('ü', "u\u{308}"),
+    ('ă', "a\u{306}"),
+    ('ş', "s\u{327}"),
+    ('ό', "ο\u{301}"),
+    ('й', "и\u{306}"),
+    ('ẩ', "a\u{302}\u{309}"),
+    ('ậ', "a\u{323}\u{302}"),
+    ('ド', "ト\u{3099}"),
+    ('パ', "ハ\u{309a}"),
+];
+
+/// A text in the decomposed form of Unicode (NFD), as far as the labels need it.
+fn decomposed(text: &str) -> String {
+    let mut written = String::with_capacity(text.len() * 2);
+    for char in text.chars() {
+        match PARTS.iter().find(|(whole, _)| *whole == char) {
+            Some((_, parts)) => written.push_str(parts),
+            None if ('가'..='힣').contains(&char) => written.extend(letters_of_a_syllable(char)),
+            None => written.push(char),
+        }
+    }
+    written
+}
+
+/// The two or three letters of a Korean syllable, by the formula of Unicode.
+fn letters_of_a_syllable(syllable: char) -> impl Iterator<Item = char> {
+    const VOWELS: u32 = 21;
+    const ENDS: u32 = 28;
+    let number = u32::from(syllable) - u32::from('가');
+    let end = number % ENDS;
+    let letters = [0x1100 + number / (VOWELS * ENDS), 0x1161 + number / ENDS % VOWELS, 0x11A7 + end];
+    letters.into_iter().take(if end == 0 { 2 } else { 3 }).filter_map(char::from_u32)
+}
+
+/// The labels of these languages in each form, each once.
+fn all_forms(languages: &[(&str, &str)]) -> BTreeSet<String> {
+    let labels = languages.iter().flat_map(|(_, labels)| labels.split('|'));
+    labels.flat_map(|label| [label.to_owned(), decomposed(label)]).collect()
+}
 
 /// Labels of one kind, with their values.
 struct Labels {
@@ -86,8 +134,8 @@ pub(super) fn hints() -> Vec<String> {
 }
 
 fn ends_of_all(are: fn(&str) -> bool) -> Vec<String> {
-    let labels = PASSWORDS.iter().chain(TOKENS).flat_map(|(_, labels)| labels.split('|')).filter(|label| are(label));
-    let mut ends: Vec<String> = labels.flat_map(ends_of).collect();
+    let labels = all_forms(PASSWORDS).into_iter().chain(all_forms(TOKENS)).filter(|label| are(label));
+    let mut ends: Vec<String> = labels.flat_map(|label| ends_of(&label)).collect();
     ends.sort_unstable();
     // The shorter one is enough.
     ends.dedup_by(|longer, shorter| longer.starts_with(shorter.as_str()));
@@ -117,16 +165,17 @@ fn fixed(pattern: &str) -> Regex {
 
 impl Labels {
     fn new(languages: &[(&str, &str)], is_secret: fn(&str) -> bool) -> Self {
-        let mut labels: Vec<&str> = languages.iter().flat_map(|(_, labels)| labels.split('|')).collect();
+        let mut labels: Vec<String> = all_forms(languages).into_iter().collect();
         // The longer one first: `parola chiave` before `parola`.
         labels.sort_by_key(|label| std::cmp::Reverse(label.len()));
         let pattern = format!(
             concat!(
-                r#"(?i)(?P<label>{})(?:[ \t]+[\w'’]+){{0,4}}\\*["'`*]{{0,2}}{}(?:[\\"'`*«»“”„「『‘’]|[ \t\u{{a0}}]){{0,4}}"#,
+                r#"(?i)(?P<label>{})(?:[ \t]+[\w'’]+){{0,4}}\\*["'`*]{{0,2}}(?:{}|{})(?:[\\"'`*«»“”„「『‘’]|[ \t\u{{a0}}]){{0,4}}"#,
                 r#"(?P<secret>[!-~&&[^\x22'`,;<>()\[\]{{}}|\\]]{{4,}}[A-Za-z0-9!#$%&*+/=@^_~-])"#
             ),
             labels.join("|"),
-            GIVES
+            GIVES,
+            decomposed(GIVES)
         );
         Self { pattern: fixed(&pattern), is_secret }
     }
@@ -180,7 +229,8 @@ fn begins_a_word(line: &str, found: &Captures<'_>) -> bool {
         return false;
     };
     let mut before = line[..label.start()].chars().rev();
-    let spaced = |char: char| ALPHABETS.contains(&char) && (char.is_alphanumeric() || char == '_');
+    let combines = |char: char| ('\u{300}'..='\u{36f}').contains(&char);
+    let spaced = |char: char| ALPHABETS.contains(&char) && (char.is_alphanumeric() || char == '_' || combines(char));
     match before.next() {
         Some('n' | 't' | 'r') if before.next() == Some('\\') => true,
         Some(char) => !(spaced(char) && label.as_str().starts_with(spaced)),

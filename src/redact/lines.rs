@@ -31,6 +31,10 @@ enum Kind {
     Listed,
     /// The next line: after a backslash, `|` or three quotes.
     Next,
+    /// The next line where nothing else is on it: after a flag without a backslash there may be its description.
+    Alone,
+    /// The next member of a list of arguments, which is on the next line.
+    Argument,
     /// Between brackets.
     Array,
     /// Between braces: what is called `value` or `default`.
@@ -57,7 +61,7 @@ static OPENS: LazyLock<Regex> = LazyLock::new(|| {
     pattern(concat!(
         r"(?:(?P<name>[A-Za-z0-9_.-]+)\\*[\x22']?\]?[ \t]*(?:[:=][ \t]*(?P<bracket>[\[{]?)",
         r"|(?P<next>:[ \t]*[|>][+-]?|=[ \t]*[\\`]|[:=][ \t]*[rbfRBF]{0,2}(?:\\*\x22\\*\x22\\*\x22|'{3})\\?))",
-        r"|(?P<flag>--[A-Za-z0-9-]+)[ \t]*\\?|^[ \t]*\?[ \t]+(?P<key>[A-Za-z0-9_.-]+))[ \t\r]*$"
+        r"|(?P<flag>--[A-Za-z0-9-]+)[ \t]*\\|(?P<last>--[A-Za-z0-9-]+)|(?P<argument>--[A-Za-z0-9-]+)\\*[\x22'],|^[ \t]*-[ \t]+(?P<listed>--[A-Za-z0-9-]+)|^[ \t]*\?[ \t]+(?P<key>[A-Za-z0-9_.-]+))[ \t\r]*$"
     ))
 });
 static VARIABLE: LazyLock<Regex> =
@@ -83,6 +87,12 @@ static LISTED: LazyLock<Regex> = LazyLock::new(|| {
 });
 static ALONE: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r#"^[ \t]+(?:\\*["'](?P<single>[^"'\\]+)\\*["'][ \t,;)]*|(?P<secret>[^\s"'\\:]+)[ \t]*)$"#)
+});
+static ARGUMENT: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(concat!(
+        r"^[ \t]*(?:-[ \t]+\\*[\x22']?|\\*[\x22'])(?P<secret>[^\s\x22'\\,;|&\[\]{}-][^\s\x22'\\]*)",
+        r"\\*[\x22']?[ \t]*\]?\)?,?[ \t\r]*$"
+    ))
 });
 static NEXT: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r#"^[ \t]*(?::[ \t]+)?(?:\\*["'](?P<single>[^"'\\]+)\\*["']|(?P<secret>[^\s"'\\;|&-][^\s"'\\;|&]*))"#)
@@ -195,8 +205,11 @@ impl Section {
         }
         let (name, kind) = match OPENS.captures(line) {
             Some(head) => {
-                let name = ["name", "flag", "key"].into_iter().find_map(|group| head.name(group))?;
+                let groups = ["name", "flag", "last", "argument", "listed", "key"];
+                let name = groups.into_iter().find_map(|group| head.name(group))?;
                 let kind = match head.name("bracket").map(|bracket| bracket.as_str()) {
+                    None if head.name("last").is_some() => Kind::Alone,
+                    None if head.name("argument").or_else(|| head.name("listed")).is_some() => Kind::Argument,
                     Some("[") => Kind::Array,
                     Some("{") => Kind::Object,
                     Some(_) => Kind::Listed,
@@ -220,18 +233,24 @@ impl Section {
             Kind::Object => VALUE.captures(line),
             Kind::Members => ANY_VALUE.captures(line),
             Kind::Next => NEXT.captures(line),
+            Kind::Alone => {
+                NEXT.captures(line).filter(|next| next.get(0).is_some_and(|all| line[all.end()..].trim().is_empty()))
+            }
+            Kind::Argument => ARGUMENT.captures(line),
         };
         let Some(secret) = member.as_ref().and_then(secret_of) else {
             return match self.kind {
                 Kind::Listed => text.is_empty() && self.lines == 1 || text.starts_with('#'),
                 Kind::Array => text.is_empty() || text.starts_with(['#', '/']),
                 Kind::Object | Kind::Members => !text.starts_with('}') && self.lines < LONGEST_OBJECT,
-                Kind::Next => false,
+                Kind::Next | Kind::Alone | Kind::Argument => false,
             };
         };
         let quoted = member.as_ref().is_some_and(|member| member.name("single").is_some());
         let is_one = match self.kind {
-            Kind::Object | Kind::Members | Kind::Next => is_plausible(&self.name, secret.as_str()),
+            Kind::Object | Kind::Members | Kind::Next | Kind::Alone | Kind::Argument => {
+                is_plausible(&self.name, secret.as_str())
+            }
             Kind::Listed if quoted => is_plausible(&self.name, secret.as_str()),
             Kind::Listed | Kind::Array => is_in_a_table(&self.name, secret.as_str()),
         };
@@ -239,7 +258,8 @@ impl Section {
             found.push(start + secret.start()..start + secret.end());
         }
         // One alone has no next.
-        self.kind != Kind::Next && (self.kind != Kind::Listed || text.starts_with('-'))
+        !matches!(self.kind, Kind::Next | Kind::Alone | Kind::Argument)
+            && (self.kind != Kind::Listed || text.starts_with('-'))
     }
 }
 

@@ -231,6 +231,7 @@ impl Matcher {
         match self.rule.value {
             Value::Pairs => pairs(secret.as_str()).for_each(add),
             Value::Members => members(secret.as_str()).for_each(add),
+            Value::Columns => columns(&found["columns"], secret.as_str()).for_each(add),
             Value::Always | Value::If(_) | Value::IfNamed(_) => {
                 // A placeholder is no secret, nor is a part of one.
                 let before = &text[whole.start()..secret.start()];
@@ -281,6 +282,30 @@ fn members(text: &str) -> impl Iterator<Item = Range<usize>> {
     static MEMBER: LazyLock<Regex> = LazyLock::new(|| fixed(r#":[ \t]*\\*["'](?P<secret>[^"'\\\n]+)\\*["']"#));
     let is_one = |member: &Captures<'_>| !named::is_stand_in(&member["secret"]);
     MEMBER.captures_iter(text).filter(is_one).filter_map(|member| Some(member.name("secret")?.range()))
+}
+
+/// The strings in rows of SQL, as `('a', 1), ('b', 2)`, whose columns have names of secrets. A string in the call of a
+/// function belongs to the column of the call.
+fn columns<'a>(names: &'a str, rows: &'a str) -> impl Iterator<Item = Range<usize>> + 'a {
+    static TOKEN: LazyLock<Regex> = LazyLock::new(|| fixed(r"'(?P<string>[^'\n]*)'|[(),]"));
+    let names: Vec<&str> = names.split(',').map(|name| name.trim_matches([' ', '"', '`', '\\', '[', ']'])).collect();
+    let (mut depth, mut column) = (0_usize, 0);
+    TOKEN.captures_iter(rows).filter_map(move |token| {
+        let Some(string) = token.name("string") else {
+            match &token[0] {
+                "(" => depth += 1,
+                ")" => depth = depth.saturating_sub(1),
+                _ if depth == 1 => column += 1,
+                _ => {}
+            }
+            if depth == 0 {
+                column = 0;
+            }
+            return None;
+        };
+        let is_one = depth > 0 && names.get(column).is_some_and(|name| named::is_plausible(name, string.as_str()));
+        is_one.then(|| string.range())
+    })
 }
 
 #[cfg(test)]

@@ -4,9 +4,10 @@
 
 use super::rules::{
     Rule,
-    Value::{Always, If, IfNamed, Members, Pairs},
-    behind_its_flag, behind_its_name, chosen, chosen_and_no_count, credential, names_a_user, no_reference, no_sentence,
-    no_stand_in, password_of_url, random, rule, told_in_prose,
+    Value::{Always, Columns, If, IfNamed, Members, Pairs},
+    behind_its_flag, behind_its_name, chosen, chosen_and_no_count, chosen_and_no_test, cookie, credential,
+    names_a_user, no_reference, no_sentence, no_stand_in, password_of_url, random, rule, second_of_a_pair,
+    told_in_prose,
 };
 
 /// Whether a line may have an address with a password in it.
@@ -24,9 +25,33 @@ pub(super) const PLACES: &[Rule] = &[
     rule(
         "aws-secret-key",
         &["[REDACTED:aws-access-key]"],
-        r#"\[REDACTED:aws-access-key\]\\*["']?[,:;|/\t ]{1,3}\\*["']?(?P<secret>[A-Za-z0-9/+]{40})(?:[^A-Za-z0-9/+=\n]|(?m:$))"#,
+        r#"\[REDACTED:aws-access-key\]\\*["']?(?:[,:;|/\t ]|\\+t){1,3}(?:[0-9TZ:.+-]{16,40}(?:[ \t]|\\+t)+)?\\*["']?(?P<secret>[A-Za-z0-9/+]{40})(?:[^A-Za-z0-9/+=\n]|(?m:$))"#,
         Always,
     ),
+    rule(
+        "aws-session-token",
+        &["[REDACTED:aws-secret-key]"],
+        r"\[REDACTED:aws-secret-key\](?:[ \t]|\\+t)+(?P<secret>[A-Za-z0-9/+=]{24,})",
+        If(random),
+    ),
+    rule(
+        "azure-key",
+        &["rimary", "econdary"],
+        concat!(
+            r"(?i)(?:primary|secondary)_?(?:readonly_?)?(?:master_?|access_?|shared_?)?key",
+            r#"\\*["']?[ \t]*[:=][ \t]*\\*["']?(?P<secret>[A-Za-z0-9+/]{40,}={1,2})"#
+        ),
+        Always,
+    )
+    .needing(|line| line.contains('=')),
+    // 64 bytes: the keys of a storage account.
+    rule(
+        "azure-key",
+        &["alue"],
+        r#"(?i)value\\*["']?[ \t]*:[ \t]*\\*["']?(?P<secret>[A-Za-z0-9+/]{86}==)"#,
+        Always,
+    )
+    .needing(|line| line.contains("==")),
     rule(
         "azure-key",
         &["AccountKey=", "AccessKey=", "accountkey="],
@@ -159,9 +184,9 @@ pub(super) const PLACES: &[Rule] = &[
     ),
     rule(
         "secret",
-        &["set ", "setx "],
+        &["set ", "setx ", "setenv "],
         concat!(
-            r"(?-u:\b)setx?[ \t]+(?:-[a-zA-Z]+[ \t]+|--[a-z-]+[ \t]+)*\\*[\x22']?(?P<name>[A-Za-z0-9_.:/-]*(?i:password|passwd|secret|token|_key))\\*[\x22']?[ \t]+",
+            r"(?-u:\b)set(?:x|env)?[ \t]+(?:-[a-zA-Z]+[ \t]+|--[a-z-]+[ \t]+)*\\*[\x22']?(?P<name>[A-Za-z0-9_.:/-]*(?i:password|passwd|secret|token|_key))\\*[\x22']?[ \t]+",
             r#"\\*["']?(?P<secret>[^\s"'\\=<>][^\s"'\\]*)"#
         ),
         IfNamed(behind_its_name),
@@ -183,7 +208,7 @@ pub(super) const PLACES: &[Rule] = &[
         &["ass", "ecret", "oken", "key"],
         concat!(
             r"(?i)(?P<name>password|passwort|passphrase|passcode|secret|token|api[ -]key)(?:[ \t]+(?:for|of|to|für)[ \t]+[a-z0-9_.@-]+)?",
-            r#"[ \t]+(?:is|ist|was|lautet|will be)[ \t]*:?[ \t]*(?P<quote>["'`*]{0,2})(?P<secret>[^\s"'`*,;()\[\]]+)"#
+            r#"[ \t]+(?:is|ist|was|lautet|will be|provided)[ \t]*:?[ \t]*(?P<quote>["'`*]{0,2})(?P<secret>[^\s"'`*,;()\[\]]+)"#
         ),
         If(told_in_prose),
     )
@@ -248,7 +273,7 @@ pub(super) const PLACES: &[Rule] = &[
         "secret",
         &["alue", "efault"],
         concat!(
-            r#"(?i)(?P<name>[a-z0-9_.-]{3,80})\\*["']?[ \t]*[:=]?[ \t]*\{[ \t]*\\*["']?(?:value|default|defaultvalue)\\*["']?[ \t]*[:=][ \t]*"#,
+            r#"(?i)(?P<name>[a-z0-9_.-]{3,80})\\*["']?[ \t]*[:=]?[ \t]*\{(?:[^\n{}\[\]]{0,80}?,)??[ \t]*\\*["']?(?:value|default|defaultvalue)\\*["']?[ \t]*[:=][ \t]*"#,
             r#"\\*["'](?P<secret>[^"'\\\n]+)"#
         ),
         IfNamed(behind_its_name),
@@ -290,12 +315,195 @@ pub(super) const PLACES: &[Rule] = &[
     rule("secret", &["sensitive_values"], r#"sensitive_values\\*["'][ \t]*:[ \t]*\{(?P<secret>[^\n{}]+)\}"#, Members),
     rule(
         "secret",
-        &["uth=(", "uth = (", "Auth("],
+        &["uth=(", "uth = (", "Auth(", "asic_auth("],
         concat!(
-            r#"(?:(?i:auth)[ \t]*=[ \t]*\(|(?:Basic|Digest)Auth\()[ \t]*\\*["'][^"'\\\n]*\\*["'],[ \t]*"#,
-            r#"\\*["'](?P<secret>[^"'\\\n]{6,})\\*["']"#
+            r#"(?:(?i:auth)[ \t]*=[ \t]*\(|(?:Basic|Digest)Auth\(|basic_auth\()[ \t]*"#,
+            r#"(?:\\*["'][^"'\\\n]*\\*["']|&?[A-Za-z_][A-Za-z0-9_.]*),[ \t]*(?:Some\()?"#,
+            r#"(?:\\*["'](?P<secret>[^"'\\\n]{6,})\\*["']|(?P<bare>[^\s"'\\()\[\],.]{6,})\))"#
+        ),
+        If(second_of_a_pair),
+    ),
+    // Plans of terraform: the old value, and the new one.
+    rule(
+        "secret",
+        &["\" ->", "\\\" ->"],
+        r#"(?P<name>[A-Za-z0-9_.-]{3,80})\\*["']?[ \t]*[:=][ \t]*\\*"[^"\\\n]*\\*"[ \t]*->[ \t]*\\*"(?P<secret>[^"\\\n]+)"#,
+        IfNamed(behind_its_name),
+    ),
+    rule("secret", &["::add-mask::"], r#"::add-mask::(?P<secret>[^\s"'\\]+)"#, If(no_reference)),
+    rule(
+        "secret",
+        &["Password ", "ApiKey ", "Token ", "Secret "],
+        concat!(
+            r"[ \t](?P<name>-(?:[A-Z][A-Za-z]*)?(?:Password|ApiKey|Token|Secret))(?P<between>[ \t]+)",
+            r#"(?:\\*"(?P<double>[^"\\\n]+)|\\*'(?P<single>[^'\\\n]+)|(?P<secret>[^\s"'\\$(@\[<-][^\s"'\\]*))"#
+        ),
+        IfNamed(behind_its_flag),
+    ),
+    rule(
+        "secret",
+        &["nseal ", "NSEAL ", "ecovery "],
+        r"(?i)(?:unseal|recovery) key[ \t]*[0-9]*[ \t]*:[ \t]*(?P<secret>[A-Za-z0-9+/]{24,}={0,2})",
+        If(random),
+    ),
+    // Of rclone, which writes passwords in a form of base 64.
+    rule(
+        "secret",
+        &["pass ="],
+        r#"(?m)(?:^|\\n)[ \t]*pass =[ \t]*(?P<secret>[A-Za-z0-9_-]{20,})[ \t]*(?:$|\r|\\+[nr]|["'])"#,
+        If(random),
+    ),
+    rule(
+        "secret",
+        &["add-authtoken ", "authtoken "],
+        r"ngrok[ \t]+(?:config[ \t]+add-)?authtoken[ \t]+(?P<secret>[A-Za-z0-9_]{20,})",
+        If(random),
+    ),
+    rule(
+        "secret",
+        &["emporary password"],
+        r"(?i)temporary password is generated for [^\s:]+:[ \t]*(?P<secret>[^\s\\\x22]+)",
+        If(no_stand_in),
+    ),
+    rule(
+        "secret",
+        &["assword for "],
+        r#"(?i)password for (?:user )?[^\s:,;]+:[ \t]+\\*["'`]?(?P<secret>[^\s"'`*,;()\[\]\\]+)"#,
+        If(told_in_prose),
+    ),
+    rule(
+        "secret",
+        &["requirepass ", "masterauth "],
+        r#"(?:requirepass|masterauth)[ \t]+\\*["']?(?P<secret>[^\s"'\\]{6,})"#,
+        If(chosen),
+    ),
+    rule(
+        "secret",
+        &["stats auth "],
+        r#"stats auth[ \t]+[^\s:"']+:(?P<secret>[^\s"'\\]+)"#,
+        If(no_stand_in),
+    ),
+    rule(
+        "secret",
+        &["net user "],
+        r#"net user[ \t]+[^\s/"']+[ \t]+(?P<secret>[^\s/"'*\\][^\s"'\\]{5,})"#,
+        If(chosen),
+    ),
+    rule(
+        "secret",
+        &["http-basic."],
+        r#"http-basic\.[^\s"']+[ \t]+[^\s"']+[ \t]+\\*["']?(?P<secret>[^\s"'\\<-][^\s"'\\]*)"#,
+        If(no_stand_in),
+    ),
+    rule(
+        "secret",
+        &["] => "],
+        r"(?m)(?:^|\\n|[ \t]|\\t)\[(?P<name>[A-Za-z0-9_]+)\] => (?P<secret>[^\s\x22'\\(){}\[\]]+)[ \t]*(?:$|\r|\\+[nr]|\x22)",
+        IfNamed(behind_its_name),
+    ),
+    rule(
+        "secret",
+        &["alue="],
+        r#"(?i)type=\\*["']password\\*["'][^<>\n]*?[ \t]value=\\*["'](?P<secret>[^"'\\\n]+)"#,
+        If(no_stand_in),
+    )
+    .needing(|line| line.contains("password")),
+    rule(
+        "password-hash",
+        &["assword:", "Password:", "PASSWORD:", "RootPW:", "rootpw:"],
+        concat!(
+            r"(?i)(?:userpassword|olcrootpw|rootpw):(?::[ \t]+(?P<secret>[A-Za-z0-9+/]{8,}={0,2})",
+            r"|[ \t]+(?P<single>\{(?:S?SHA[0-9]*|S?MD5|CRYPT|PBKDF2[A-Z0-9-]*|ARGON2)\}[^\s\\\x22']{8,}))"
+        ),
+        Always,
+    ),
+    rule(
+        "secret",
+        &[" /d "],
+        r#"/v[ \t]+\\*"?(?P<name>[A-Za-z0-9_.-]+)\\*"?[ \t]+(?:/t[ \t]+[A-Za-z_]+[ \t]+)?/d[ \t]+\\*"?(?P<secret>[^\s"'\\]+)"#,
+        IfNamed(behind_its_name),
+    ),
+    rule(
+        "secret",
+        &["<Value>"],
+        r"<(?:[A-Za-z]+)?Password>[ \t]*<Value>(?P<secret>[^<>\n]+)</Value>",
+        If(no_stand_in),
+    ),
+    rule(
+        "secret",
+        &["pass:", "pass\"", "pass'", "pass\\"],
+        concat!(
+            r#"(?i)user(?:name)?\\*["']?[ \t]*:[ \t]*\\*["'][^"'\\\n]*\\*["'],[ \t]*"#,
+            r#"\\*["']?pass\\*["']?[ \t]*:[ \t]*\\*["'](?P<secret>[^"'\\\n]{4,})"#
         ),
         If(no_stand_in),
+    ),
+    // A private key as JSON, on one line.
+    rule(
+        "private-key",
+        &["kty"],
+        concat!(
+            r#"\{(?:(?P<secret>[^{}\n]*\\*"kty\\*"[^{}\n]*\\*"d\\*"[ \t]*:[^{}\n]*)"#,
+            r#"|(?P<single>[^{}\n]*\\*"d\\*"[ \t]*:[^{}\n]*\\*"kty\\*"[^{}\n]*))\}"#
+        ),
+        Members,
+    ),
+    // A row of a cookie jar, as curl and browsers write it.
+    rule(
+        "cookie",
+        &["\tTRUE\t", "\tFALSE\t", "\\tTRUE\\t", "\\tFALSE\\t"],
+        concat!(
+            r"(?:\t|\\+t)(?:TRUE|FALSE)(?:\t|\\+t)/[^\s\\]*(?:\t|\\+t)(?:TRUE|FALSE)(?:\t|\\+t)[0-9]+(?:\t|\\+t)",
+            r"(?P<name>[^\s\\]+)(?:\t|\\+t)(?P<secret>[^\s\x22'\\]+)"
+        ),
+        If(cookie),
+    ),
+    rule(
+        "cookie",
+        &["omain"],
+        concat!(
+            r#"name\\*["'][ \t]*:[ \t]*\\*["'](?P<name>[A-Za-z0-9_.%$-]+)\\*["'],[ \t]*"#,
+            r#"\\*["']value\\*["'][ \t]*:[ \t]*\\*["'](?P<secret>[^"'\\\n]+)\\*["'],[ \t]*\\*["']domain"#
+        ),
+        If(cookie),
+    ),
+    rule(
+        "cookie",
+        &["ookies"],
+        r#"(?i)cookies\\*["']?[ \t]*[:=][ \t]*\{[ \t]*\\*["'](?P<name>[A-Za-z0-9_.%$-]+)\\*["'][ \t]*:[ \t]*\\*["'](?P<secret>[^"'\\\n]+)"#,
+        If(cookie),
+    ),
+    rule(
+        "secret",
+        &["login(", "auth(", "authenticate("],
+        concat!(
+            r#"\.(?:login|auth|authenticate)\([ \t]*\\*["'][^"'\\\n]+\\*["'],[ \t]*"#,
+            r#"\\*["'](?P<secret>[^\s"'\\\n/]{6,})\\*["'][ \t]*\)"#
+        ),
+        If(chosen),
+    ),
+    // Variables whose names tell less than those of passwords do.
+    rule(
+        "secret",
+        &["_AUTH=", "_PAT=", "_SALT=", "_AUTH: ", "_PAT: ", "_SALT: "],
+        r#"[A-Z0-9]_(?:AUTH|PAT|SALT)(?:=|: )\\*["']?(?P<secret>[^\s"'\\]{16,})"#,
+        If(random),
+    ),
+    rule(
+        "password-hash",
+        &["$2a$", "$2b$", "$2y$", "$argon2", "pbkdf2_sha"],
+        concat!(
+            r"(?P<secret>\$2[aby]\$[0-9]{2}\$[A-Za-z0-9./]{53}",
+            r"|\$argon2(?:id?|d)\$v=[0-9]+\$m=[0-9]+,t=[0-9]+,p=[0-9]+\$[A-Za-z0-9+/]{8,}\$[A-Za-z0-9+/]{16,}",
+            r"|pbkdf2_sha(?:1|256|512)\$[0-9]+\$[A-Za-z0-9+/=]{4,}\$[A-Za-z0-9+/=]{20,})"
+        ),
+        Always,
+    ),
+    rule(
+        "secret",
+        &["nsert into ", "eplace into "],
+        r"(?i)(?:insert|replace) into [^\s()]+[ \t]*\((?P<columns>[^()\n]+)\)[ \t]*values[ \t]*(?P<secret>\([^\n]+)",
+        Columns,
     ),
     // Two underscores stand for the point in the name of a host.
     rule(
@@ -332,7 +540,7 @@ pub(super) const PLACES: &[Rule] = &[
     rule(
         "secret",
         &["pass:", "pass=", "Pass:", "PASS=", "PASS:", "pw:", "pw=", "PW:", "PW="],
-        r#"(?im)(?:^|\\n|["'])[ \t]*(?:pass|pw)[:=][ \t]*\\*["'`]?(?P<secret>[^\s"'`\\,;:]+)\\*["'`]?[ \t]*(?:$|\r|\\+[nr]|["'])"#,
-        If(chosen),
+        r#"(?im)(?:^|\\n|["'])[ \t]*(?:(?P<verdict>(?-i:PASS):[ \t])|(?:pass|pw)[:=])[ \t]*\\*["'`]?(?P<secret>[^\s"'`\\,;:]+)\\*["'`]?[ \t]*(?:$|\r|\\+[nr]|["'])"#,
+        If(chosen_and_no_test),
     ),
 ];

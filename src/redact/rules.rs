@@ -1,6 +1,6 @@
 //! The form of a rule, and the checks that rules share.
 
-use super::named::{is_plausible, is_random, is_reference, is_stand_in, names_an_algorithm};
+use super::named::{is_in_a_table, is_plausible, is_random, is_reference, is_stand_in, names_an_algorithm};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use regex::{Captures, Match, Regex};
 use std::{ops::Deref, sync::OnceLock};
@@ -28,6 +28,8 @@ pub(super) enum Value {
     Pairs,
     /// The strings that are members of its object.
     Members,
+    /// The strings in the columns of secrets, of rows whose `columns` have names.
+    Columns,
 }
 
 pub(super) const fn rule(
@@ -67,7 +69,7 @@ impl Deref for Pattern {
 
 /// The secret of a match: without quotes, or in one of the two kinds of them.
 pub(super) fn secret_of<'a>(found: &Captures<'a>) -> Option<Match<'a>> {
-    ["secret", "single", "double"].into_iter().find_map(|group| found.name(group))
+    ["secret", "single", "double", "bare"].into_iter().find_map(|group| found.name(group))
 }
 
 /// The text of it.
@@ -102,6 +104,33 @@ pub(super) fn chosen_and_no_count(found: &Captures<'_>) -> bool {
     chosen(found) && !counts
 }
 
+/// Not the name of a test after its verdict: `PASS: test_login2`, `PASS: gcc.dg/pr123.c`.
+pub(super) fn chosen_and_no_test(found: &Captures<'_>) -> bool {
+    let verdict = found.name("verdict").is_some();
+    !(verdict && names_a_test(secret(found))) && chosen(found)
+}
+
+fn names_a_test(text: &str) -> bool {
+    let of_a_name = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:[]".contains(&byte);
+    let of_a_file = text.rsplit_once('.').is_some_and(|(name, ending)| {
+        let letters = ending.bytes().all(|byte| byte.is_ascii_lowercase());
+        !name.is_empty() && (1..=4).contains(&ending.len()) && letters
+    });
+    let begins = ["test", "Test", "check"].iter().any(|word| text.starts_with(word));
+    text.bytes().all(of_a_name) && (begins || of_a_file || text.contains(['/', ':']))
+}
+
+/// The second member of a pair. Without quotes it is a name of the program, unless its digits stand between letters.
+pub(super) fn second_of_a_pair(found: &Captures<'_>) -> bool {
+    match found.name("bare") {
+        Some(_) => {
+            let stem = secret(found).trim_end_matches(|char: char| char.is_ascii_digit());
+            stem.bytes().any(|byte| byte.is_ascii_digit()) && is_in_a_table("password", secret(found))
+        }
+        None => no_stand_in(found),
+    }
+}
+
 /// Words of a wallet, which make no sentence.
 pub(super) fn no_sentence(found: &Captures<'_>) -> bool {
     const OF_SENTENCES: [&str; 16] = [
@@ -130,6 +159,11 @@ pub(super) fn is_cookie(name: &str, value: &str) -> bool {
     }
     let session = SESSIONS.iter().any(|word| name.contains(word)) && is_plausible("token", value);
     session || is_random(value)
+}
+
+/// The same for a cookie whose name and value stand apart.
+pub(super) fn cookie(found: &Captures<'_>) -> bool {
+    is_cookie(&found["name"], secret(found))
 }
 
 /// Whether a decoded `Basic …` credential has the form user and password.

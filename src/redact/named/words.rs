@@ -24,7 +24,7 @@ pub(super) static KEYS: Words = LazyLock::new(|| {
         access account admin api app application auth authentication consumer crypto decryption deploy encryption \
         hmac jwt license master private preshared secret service shared signing ssh storage subscription webhook \
         write wg fernet rsa openai anthropic cohere mistral gemini groq deepseek together stripe mailgun sendgrid \
-        datadog heroku cloudflare algolia azure aws gcp google twilio")
+        datadog heroku cloudflare algolia azure aws gcp google twilio functions rapidapi")
 });
 
 /// A key of this is none.

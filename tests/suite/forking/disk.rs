@@ -48,6 +48,10 @@ fn a_disk_that_is_full_or_read_only_leaves_no_part_of_a_fork_behind() {
     assert_eq!((error["code"].as_i64(), error["data"]["errno"].as_i64()), (Some(-32009), Some(28)), "{error:#}");
     assert!(text(&error["message"]).contains("Make room"), "{error:#}");
     assert_eq!(files(&daemon.home.path("data")), before, "nothing is left behind");
+    let error = daemon.err("session/fork", of(json!({"cwd": "/elsewhere"})));
+    assert_eq!(error["data"]["errno"], 28, "{error:#}");
+    assert!(!daemon.home.path("data/sessions/--elsewhere--").exists(), "a new project has no folder");
+    assert_eq!(files(&daemon.home.path("data")), before, "nothing is left behind");
     assert_eq!(listed(&mut daemon), Vec::<Value>::new());
     // A smaller one has room.
     let small = fork(&mut daemon, of(json!({"entryId": "e8"})))["session"].clone();
