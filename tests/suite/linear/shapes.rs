@@ -300,6 +300,10 @@ const BATCHES: &[(&str, usize, Batch)] = &[
         };
         vec![json!({"format": "openai_responses", "messages": (0..count).map(message).collect::<Vec<Value>>()})]
     }),
+    ("results of OpenAI without calls", 130, |count| {
+        let message = |at: usize| json!({"role": "tool", "tool_call_id": format!("z{at}"), "content": "f"});
+        vec![json!({"format": "openai_chat", "messages": (0..count).map(message).collect::<Vec<Value>>()})]
+    }),
     ("calls and results of Google", 160, |count| {
         let message = |at| match at % 2 {
             0 => json!({"role": "model", "parts": [{"functionCall": {"name": "r", "args": {}}}]}),

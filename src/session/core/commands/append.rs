@@ -3,6 +3,7 @@
 mod fields;
 mod given;
 mod strays;
+mod tools;
 
 use crate::{
     conversation::{
@@ -28,8 +29,9 @@ use crate::{
 };
 use fields::Missing;
 use serde_json::{Value, value::RawValue};
-use std::sync::Arc;
+use std::{cell::RefCell, sync::Arc};
 use strays::Strays;
+use tools::Tools;
 
 impl CommandMethod for SessionAppend {
     fn command(params: AppendParams) -> Command {
@@ -201,13 +203,11 @@ fn stage(
     let now = stamps.now().as_millisecond();
     let mut visible_leaf = None;
     let mut is_elsewhere = false;
+    let tools = RefCell::new(Tools::new(given::staged_before(before).rev().chain(state.path().iter().rev())));
     for (at, message) in messages {
         let elsewhere = strays.parent(at, params)?;
         is_elsewhere = elsewhere.is_some();
-        let tool_of = |call: &CallId| {
-            let staged = staged.entries.iter().rev().chain(given::staged_before(before).rev());
-            strays.tool(at).or_else(|| tool_of(call, staged.chain(state.path().iter().rev())))
-        };
+        let tool_of = |call: &CallId| strays.tool(at).or_else(|| tools.borrow_mut().of(call));
         let missing = Missing { model: model.clone(), api_of: &api_of, tool_of: &tool_of, now };
         let json = in_pis_form(&message, &missing).map_err(|(path, what)| {
             let path = match path.as_str() {
@@ -221,6 +221,7 @@ fn stage(
         let line = entry::line("message", &stamp, behind, &[("message", &json)]);
         let entry = Entry::parse(line.into()).map_err(|error| Failure::Internal(error.to_string()))?;
         let reports = !is_elsewhere && entry.outline().is_some_and(|it| it.measured().is_some());
+        tools.borrow_mut().add(&entry);
         staged.entries.push(Arc::new(entry));
         if is_elsewhere {
             strays.placed(at, &stamp.id);
@@ -305,12 +306,6 @@ fn behind_mirrors(state: &State, parent: &EntryId) -> Result<EntryId, NotStaged>
 fn api_of(state: &State, model: &ModelRef) -> Option<Api> {
     let set = state.settings().settings.model(model).and_then(|model| model.api);
     set.or_else(|| known::provider(&model.provider).map(|provider| provider.api))
-}
-
-/// The tool of the newest call with this id.
-fn tool_of<'a>(id: &CallId, entries: impl Iterator<Item = &'a Arc<Entry>>) -> Option<String> {
-    let mut calls = entries.filter_map(|entry| entry.outline()).flat_map(|outline| &outline.calls);
-    calls.find(|call| call.id == *id).map(|call| call.name.clone())
 }
 
 /// A message in the form that pi reads. The client's own bytes stay where nothing is missing in them.
