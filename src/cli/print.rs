@@ -164,11 +164,11 @@ fn breaks_line(char: char) -> bool {
 }
 
 /// Whether a terminal does something else with a character than to show it: control characters, changes of the direction,
-/// tags, and the noncharacters that colours are marked with.
+/// tags, characters that nobody sees, and the noncharacters that colours are marked with. A joiner of emoji or letters is seen.
 fn acts(char: char) -> bool {
     char.is_control() && !breaks_line(char) && char != '\t'
         || matches!(char, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-        || matches!(char, '\u{feff}' | '\u{fdd0}'..='\u{fdef}' | '\u{e0000}'..='\u{e007f}')
+        || matches!(char, '\u{ad}' | '\u{200b}' | '\u{2060}' | '\u{feff}' | '\u{fdd0}'..='\u{fdef}' | '\u{e0000}'..='\u{e007f}')
 }
 
 #[cfg(test)]
@@ -177,7 +177,8 @@ mod tests {
     use crate::cli::paint::Paint;
     use serde_json::json;
 
-    const HOSTILE: &str = "a\u{1b}[2Jb\u{9b}31mc\u{7f}d\u{202e}e\u{2028}f\u{2029}g\u{85}h\u{7}i\rj\u{fdd1}k\nl\tm";
+    const HOSTILE: &str =
+        "a\u{200b}\u{ad}\u{2060}\u{1b}[2Jb\u{9b}31mc\u{7f}d\u{202e}e\u{2028}f\u{2029}g\u{85}h\u{7}i\rj\u{fdd1}k\nl\tm";
 
     fn printed(form: Form, text: &str) -> String {
         let mut out = Vec::new();

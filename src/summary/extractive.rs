@@ -130,8 +130,14 @@ pub fn summarize(request: &Request<'_>) -> Summary {
         out.push_str("\n\n");
         out.push_str(&tags);
     }
+    if out.is_empty() && scale.text(NOTHING) <= request.cap {
+        out.push_str(NOTHING);
+    }
     Summary { text: Clean::assembled(out), short, files }
 }
+
+/// The text of a compaction that only cuts messages.
+const NOTHING: &str = "No message was summarized: all of them are kept, some of them shortened.";
 
 /// Extracts one part of a summary of a split turn, without lists of files. The limit of the request is that of the part.
 #[must_use]

@@ -237,6 +237,18 @@ fn messages_of_the_user_in_a_row_stay_in_a_compaction_by_a_client_that_names_no_
 }
 
 #[test]
+fn a_compaction_that_only_cuts_messages_says_that_nothing_was_summarized() {
+    let mut daemon = daemon();
+    let session = session_with(&mut daemon, &json!({"enabled": false}));
+    daemon.append(&session, &["first", "second"].map(|name| user(&printed(name, 3_000))));
+    let compacted = daemon.ok("session/compact", json!({"sessionId": session, "wait": true}));
+    let result = &compacted["result"];
+    assert_eq!(result["shortened"].as_array().map(Vec::len), Some(2), "{compacted:#}");
+    let summary = result["summary"].as_str().expect("a text");
+    assert!(summary.starts_with("No message was summarized"), "{summary:?}");
+}
+
+#[test]
 fn messages_in_a_row_leave_half_of_the_reserve_free_for_the_answer() {
     let mut daemon = daemon();
     let session = session(&mut daemon);
