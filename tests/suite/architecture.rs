@@ -1,5 +1,7 @@
 //! The house as docs/ARCHITECTURE.md draws it: who may know whom.
 
+mod core_methods;
+
 use crate::imports::{self, Imports, Sources};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -482,38 +484,6 @@ fn a_struct_has_a_readable_number_of_fields() {
         let file = syn::parse_file(&text).unwrap_or_else(|error| panic!("src/{name}.rs: {error}"));
         Structs(name).visit_file(&file);
     }
-}
-
-/// The files with an `impl Core`, and the methods in them. The core is to be a router of parts, so these numbers only shrink.
-const FILES_OF_CORE: usize = 41;
-const METHODS_OF_CORE: usize = 195;
-
-#[test]
-fn the_core_loses_methods_to_its_parts() {
-    #[derive(Default)]
-    struct Methods(usize);
-    impl<'ast> Visit<'ast> for Methods {
-        fn visit_item_impl(&mut self, item: &'ast syn::ItemImpl) {
-            let is_core = matches!(&*item.self_ty, syn::Type::Path(path) if path.path.is_ident("Core"));
-            if is_core && item.trait_.is_none() {
-                self.0 += item.items.iter().filter(|item| matches!(item, syn::ImplItem::Fn(_))).count();
-            }
-        }
-    }
-    let (mut with_methods, mut methods) = (0, 0);
-    for (name, text) in sources().iter().filter(|(name, _)| name.starts_with("session/core")) {
-        let file = syn::parse_file(code(text)).unwrap_or_else(|error| panic!("src/{name}.rs: {error}"));
-        let mut found = Methods::default();
-        found.visit_file(&file);
-        with_methods += usize::from(found.0 > 0);
-        methods += found.0;
-    }
-    let found = (with_methods, methods);
-    assert_eq!(
-        found,
-        (FILES_OF_CORE, METHODS_OF_CORE),
-        "left: files and methods now; a smaller number is written down here"
-    );
 }
 
 /// The places of the product at which a test plants a fault. Faults of effects belong into the simulator, so this only shrinks.

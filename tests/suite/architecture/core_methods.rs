@@ -1,0 +1,117 @@
+//! The methods of the core of a session, and the calls between the files that hold them. The core is to be a router of parts, so
+//! each number here only shrinks.
+
+use super::{code, sources};
+use std::collections::{BTreeMap, BTreeSet};
+use syn::visit::{self, Visit};
+
+/// The files with an `impl Core`, and the methods in them.
+const FILES: usize = 41;
+const METHODS: usize = 195;
+
+/// The files that call each other in one circle, and the pairs of files that call each other.
+const LARGEST_CIRCLE: usize = 33;
+const MUTUAL_PAIRS: usize = 34;
+
+/// The parts that name the core: a write goes on in it.
+const KNOWN_TO_NAME_THE_CORE: &[&str] = &["session/core/parts/log_gate"];
+
+/// The methods of the core in one file, and the methods that the file calls.
+#[derive(Default)]
+struct Methods {
+    in_core: bool,
+    named: BTreeSet<String>,
+    called: BTreeSet<String>,
+}
+
+impl<'ast> Visit<'ast> for Methods {
+    fn visit_item_impl(&mut self, item: &'ast syn::ItemImpl) {
+        let is_core = matches!(&*item.self_ty, syn::Type::Path(path) if path.path.is_ident("Core"));
+        if is_core && item.trait_.is_none() {
+            let methods = item.items.iter().filter_map(|item| match item {
+                syn::ImplItem::Fn(method) => Some(method.sig.ident.to_string()),
+                _ => None,
+            });
+            self.named.extend(methods);
+        }
+        let around = std::mem::replace(&mut self.in_core, is_core);
+        visit::visit_item_impl(self, item);
+        self.in_core = around;
+    }
+
+    fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
+        let receiver = |name: &str| matches!(&*call.receiver, syn::Expr::Path(path) if path.path.is_ident(name));
+        if self.in_core && receiver("self") || receiver("core") {
+            self.called.insert(call.method.to_string());
+        }
+        visit::visit_expr_method_call(self, call);
+    }
+}
+
+/// The methods of the core, by file.
+fn methods() -> BTreeMap<String, Methods> {
+    let core = sources().into_iter().filter(|(name, _)| name.starts_with("session/core"));
+    let read = |(name, text): (String, String)| {
+        let file = syn::parse_file(code(&text)).unwrap_or_else(|error| panic!("src/{name}.rs: {error}"));
+        let mut methods = Methods::default();
+        methods.visit_file(&file);
+        (name, methods)
+    };
+    core.map(read).collect()
+}
+
+/// The calls of methods of the core from one file to another.
+fn calls(methods: &BTreeMap<String, Methods>) -> BTreeSet<(&str, &str)> {
+    let home: BTreeMap<&str, &str> =
+        methods.iter().flat_map(|(file, it)| it.named.iter().map(|name| (name.as_str(), file.as_str()))).collect();
+    let of = |(file, it): (&'_ String, &'_ Methods)| {
+        let to: Vec<&str> = it.called.iter().filter_map(|name| home.get(name.as_str()).copied()).collect();
+        (file.clone(), to)
+    };
+    let all: Vec<(String, Vec<&str>)> = methods.iter().map(of).collect();
+    let named = |file: &str| methods.get_key_value(file).map(|(name, _)| name.as_str()).expect("a file");
+    all.iter().flat_map(|(from, to)| to.iter().map(|to| (named(from), *to))).filter(|(from, to)| from != to).collect()
+}
+
+/// The files that a file reaches by calls.
+fn reached<'a>(from: &'a str, calls: &BTreeSet<(&'a str, &'a str)>) -> BTreeSet<&'a str> {
+    let (mut seen, mut next) = (BTreeSet::new(), vec![from]);
+    while let Some(file) = next.pop() {
+        let new: Vec<&'a str> = calls.iter().filter(|(a, _)| *a == file).map(|(_, b)| *b).collect();
+        next.extend(new.into_iter().filter(|file| seen.insert(*file)));
+    }
+    seen
+}
+
+#[test]
+fn the_core_loses_methods_to_its_parts() {
+    let methods = methods();
+    let with_methods = methods.values().filter(|it| !it.named.is_empty());
+    let found = (with_methods.clone().count(), with_methods.map(|it| it.named.len()).sum());
+    assert_eq!(found, (FILES, METHODS), "left: files and methods now; a smaller number is written down here");
+}
+
+#[test]
+fn the_circle_of_calls_between_files_of_the_core_shrinks() {
+    let methods = methods();
+    let calls = calls(&methods);
+    let mutual = calls.iter().filter(|(a, b)| a < b && calls.contains(&(*b, *a))).count();
+    let reach: BTreeMap<&str, BTreeSet<&str>> =
+        methods.keys().map(|file| (file.as_str(), reached(file, &calls))).collect();
+    let circle = |file: &str| reach[file].iter().filter(|other| reach[**other].contains(file)).count();
+    let largest = methods.keys().map(|file| circle(file)).max().unwrap_or_default();
+    assert_eq!((largest, mutual), (LARGEST_CIRCLE, MUTUAL_PAIRS), "left: now; a smaller number is written down here");
+}
+
+#[test]
+fn a_part_sees_nothing_of_the_core() {
+    let parts = sources().into_iter().filter(|(name, _)| name.starts_with("session/core/parts/"));
+    let named: Vec<String> = parts.filter(|(_, text)| names_core(code(text))).map(|(name, _)| name).collect();
+    assert_eq!(named, KNOWN_TO_NAME_THE_CORE, "left: the parts that name the core now; right: those that are known");
+}
+
+/// Whether a text has the name of the core as a word.
+fn names_core(text: &str) -> bool {
+    let lines = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+    lines.flat_map(|line| line.split(|char: char| !char.is_alphanumeric() && char != '_')).any(|word| word == "Core")
+}
