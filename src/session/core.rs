@@ -16,7 +16,6 @@ mod costs;
 mod counting;
 mod due;
 mod edit;
-mod facts;
 #[cfg(test)]
 pub(super) mod held;
 mod idle;
@@ -25,6 +24,7 @@ mod load;
 pub mod parts;
 pub mod recovering;
 pub mod relayer;
+mod standing;
 mod switching;
 #[cfg(test)]
 mod tests;
@@ -60,6 +60,7 @@ use crate::{
         idle::Idle,
         parts::{held_contexts::HeldContexts, log_gate::LogGate, queue::Queue, reads::Reads},
         recovering::Recoveries,
+        standing::Standing,
         work::{TransferPhase, Unbegun, Work},
     },
     settings::Layers,
@@ -308,7 +309,7 @@ impl Core {
     /// Whether a `Turn` has something to do.
     #[must_use]
     pub fn is_due(&self) -> bool {
-        self.unit().is_some()
+        Standing::of(self).unit().is_some()
     }
 
     /// Whether the session takes commands now. Until then they wait outside.
@@ -321,8 +322,12 @@ impl Core {
     #[must_use]
     pub fn over(&self) -> Over {
         match self.ending {
-            Ending::WhenIdle if self.is_idle() => Over::WithoutCommands,
-            Ending::Now(_) if self.is_quiet() && self.index.build.is_none() && !self.is_pending(Unit::Costs) => {
+            Ending::WhenIdle if Standing::of(self).is_idle() => Over::WithoutCommands,
+            Ending::Now(_)
+                if Standing::of(self).is_quiet()
+                    && self.index.build.is_none()
+                    && !Standing::of(self).is_pending(Unit::Costs) =>
+            {
                 Over::Yes
             }
             _ => Over::No,
@@ -345,26 +350,9 @@ impl Core {
         closes
     }
 
-    /// Whether no work, no write and no read runs.
-    fn is_quiet(&self) -> bool {
-        self.log.is_free()
-            && self.work.is_none()
-            && self.reads.is_empty()
-            && !self.is_pending(Unit::Unbegun)
-            && !self.is_pending(Unit::AfterTurnEntry)
-    }
-
-    fn is_idle(&self) -> bool {
-        self.is_quiet()
-            && self.queue.is_empty()
-            && self.held.is_empty()
-            && self.index.commands.is_empty()
-            && !self.is_pending(Unit::Costs)
-    }
-
     /// Does the next unit of the agenda.
     fn turn(&mut self) {
-        match self.unit() {
+        match Standing::of(self).unit() {
             None | Some(Unit::Contexts) => {}
             Some(Unit::AfterTurnEntry) => {
                 let writable = self.log.writable(&self.state);
@@ -407,7 +395,7 @@ impl Core {
     fn handle(&mut self, command: Command, ticket: Ticket) {
         match command {
             Command::Activity => ticket.ok(&()),
-            command if self.waits_for_index(&command) => self.await_index(command, ticket),
+            command if Standing::of(self).waits_for_index(&command) => self.await_index(command, ticket),
             command if self.state.history().is_asleep() && !command.closes() => {
                 self.queue.put_back(command, ticket);
                 self.wake();
@@ -427,16 +415,5 @@ impl Core {
             Command::HandOver => ticket.leave_to(Effect::HandOver),
             Command::Close => self.leave(ticket),
         }
-    }
-
-    /// Whether a command needs the index first. A write needs it to know its path. A later write and a close stay
-    /// after.
-    fn waits_for_index(&self, command: &Command) -> bool {
-        if self.index.commands.has(Command::writes) {
-            return command.writes() || command.closes();
-        }
-        matches!(command, Command::Compact(_) | Command::Edit(_) | Command::Transfer(_))
-            && self.state.history().index().is_none()
-            && self.state.path().lacks_its_past()
     }
 }

@@ -7,6 +7,7 @@
 use super::{
     Core, Ending,
     parts::log_gate::FollowUp,
+    standing::Standing,
     work::{TransferPhase, Work},
 };
 use crate::session::operations::Follows;
@@ -116,10 +117,27 @@ impl Unit {
     }
 }
 
-impl Core {
+impl Standing<'_> {
+    /// Whether no work, no write and no read runs.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.core.log.is_free()
+            && self.core.work.is_none()
+            && self.core.reads.is_empty()
+            && !self.is_pending(Unit::Unbegun)
+            && !self.is_pending(Unit::AfterTurnEntry)
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.is_quiet()
+            && self.core.queue.is_empty()
+            && self.core.held.is_empty()
+            && self.core.index.commands.is_empty()
+            && !self.is_pending(Unit::Costs)
+    }
+
     /// The next unit that may start now.
     pub(super) fn unit(&self) -> Option<Unit> {
-        if !self.log.is_free() || self.work.founds() {
+        if !self.core.log.is_free() || self.core.work.founds() {
             return None;
         }
         Unit::ALL.into_iter().find(|unit| self.may_start(*unit) && self.is_pending(*unit))
@@ -128,21 +146,21 @@ impl Core {
     /// Whether a unit is due.
     pub(super) fn is_pending(&self, unit: Unit) -> bool {
         match unit {
-            Unit::AfterTurnEntry => self.upkeep.after_turn.must_write(self.log.facts().access),
-            Unit::Unbegun => !self.cancelled.is_empty(),
-            Unit::Begin => matches!(self.work, Work::Planned(..) | Work::Referring(_, Some(_))),
-            Unit::Commit => matches!(self.work, Work::Drafted(..) | Work::Transfer(_, TransferPhase::Made(..))),
-            Unit::Costs => !self.costs.is_empty() && self.log.writable(&self.state).is_ok(),
-            Unit::FailedAnswers => self.recoveries.is_pending(),
-            Unit::Switch => self.upkeep.switches.is_pending(),
+            Unit::AfterTurnEntry => self.core.upkeep.after_turn.must_write(self.core.log.facts().access),
+            Unit::Unbegun => !self.core.cancelled.is_empty(),
+            Unit::Begin => matches!(self.core.work, Work::Planned(..) | Work::Referring(_, Some(_))),
+            Unit::Commit => matches!(self.core.work, Work::Drafted(..) | Work::Transfer(_, TransferPhase::Made(..))),
+            Unit::Costs => !self.core.costs.is_empty() && self.core.log.writable(&self.core.state).is_ok(),
+            Unit::FailedAnswers => self.core.recoveries.is_pending(),
+            Unit::Switch => self.core.upkeep.switches.is_pending(),
             // A failed answer at the leaf is decided about first.
-            Unit::Extract => self.upkeep.extracts.are_due(&self.state) && !self.recoveries.is_pending(),
-            Unit::AfterTransfer => self.upkeep.behind_transfer,
-            Unit::AfterTurn => self.upkeep.after_turn.is_due(self.state.path()),
+            Unit::Extract => self.core.upkeep.extracts.are_due(&self.core.state) && !self.core.recoveries.is_pending(),
+            Unit::AfterTransfer => self.core.upkeep.behind_transfer,
+            Unit::AfterTurn => self.core.upkeep.after_turn.is_due(self.core.state.path()),
             Unit::Contexts => self.held_needs_more(),
-            Unit::Ahead => self.upkeep.ahead.is_new(),
-            Unit::FileChanges => self.changes.is_pending(),
-            Unit::Command => !self.queue.is_empty(),
+            Unit::Ahead => self.core.upkeep.ahead.is_new(),
+            Unit::FileChanges => self.core.changes.is_pending(),
+            Unit::Command => !self.core.queue.is_empty(),
         }
     }
 
@@ -150,10 +168,10 @@ impl Core {
     fn may_start(&self, unit: Unit) -> bool {
         let is_free = match unit.needs() {
             Needs::Log => true,
-            Needs::NoWork => self.work.is_none(),
-            Needs::Path => self.work.is_none() && self.may_decide(),
+            Needs::NoWork => self.core.work.is_none(),
+            Needs::Path => self.core.work.is_none() && self.may_decide(),
         };
-        let is_in_time = unit.survives_the_end() || !matches!(self.ending, Ending::Now(_));
+        let is_in_time = unit.survives_the_end() || !matches!(self.core.ending, Ending::Now(_));
         let may = match unit {
             Unit::Unbegun => self.may_end_cancelled(),
             Unit::AfterTurn => self.may_maintain(),
@@ -164,16 +182,11 @@ impl Core {
         is_free && is_in_time && may
     }
 
-    /// Sends `settled` where it waited for work, and none follows any more.
-    pub(super) fn settle(&self) {
-        self.operations.follow(self.follows());
-    }
-
     /// Whether the session starts work without input. Where it ends, it starts nothing but what is being written or was
     /// cancelled.
     fn follows(&self) -> Follows {
-        let writes = !matches!(self.log.follow_up(), FollowUp::None);
-        let starts = |unit: Unit| match self.ending {
+        let writes = !matches!(self.core.log.follow_up(), FollowUp::None);
+        let starts = |unit: Unit| match self.core.ending {
             Ending::No => unit.keeps_from_settling(),
             Ending::WhenIdle | Ending::Now(_) => unit == Unit::Unbegun,
         };
@@ -186,7 +199,7 @@ impl Core {
     /// Whether work is due that may start maintenance, so that no summary begins ahead of it. That holds for a compaction
     /// after a turn which has not ended, too.
     pub(super) fn maintenance_may_follow(&self) -> bool {
-        self.upkeep.after_turn.waits()
+        self.core.upkeep.after_turn.waits()
             || Unit::ALL.into_iter().any(|unit| unit.keeps_from_speculating() && self.is_pending(unit))
     }
 
@@ -197,13 +210,20 @@ impl Core {
             Unit::AfterTurn => self.is_pending(unit) && self.may_start(unit),
             unit => self.is_pending(unit),
         };
-        self.ending.goes_on()
-            && self.log.is_free()
-            && self.work.is_none()
-            && self.index.commands.is_empty()
-            && self.held.is_empty()
-            && !self.upkeep.ahead.runs()
+        self.core.ending.goes_on()
+            && self.core.log.is_free()
+            && self.core.work.is_none()
+            && self.core.index.commands.is_empty()
+            && self.core.held.is_empty()
+            && !self.core.upkeep.ahead.runs()
             && !Unit::ALL.into_iter().any(waits)
+    }
+}
+
+impl Core {
+    /// Sends `settled` where it waited for work, and none follows any more.
+    pub(super) fn settle(&self) {
+        self.operations.follow(Standing::of(self).follows());
     }
 }
 

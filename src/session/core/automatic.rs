@@ -8,7 +8,6 @@ pub(super) mod speculation;
 
 use super::{
     Core,
-    agenda::Unit,
     commands::{append::Append, prune},
     due::{Due, DueCompaction, DueRepeat},
     edit::Staged,
@@ -20,7 +19,7 @@ use super::{
 };
 use crate::{
     compaction::{
-        decide::{Automatic, Decision, Facts, Rest, Why, at_threshold},
+        decide::{Automatic, Rest, Why},
         request::Cause,
     },
     conversation::{entry::Entry, message::outline::Role},
@@ -31,12 +30,11 @@ use crate::{
         types::{Initiator, Next},
     },
     session::{
-        core::{commands::compacting::planning, recovering::promotion},
+        core::{commands::compacting::planning, recovering::promotion, standing::Standing},
         data::model_fields,
         fault::{Fault, planted},
         jobs::{Authors, Focus, Job, PlanOrder},
         kind::{OperationKind, Product},
-        operation::Operation,
         operations::{Asked, End, Kind as _, Place},
         stop::Stop,
     },
@@ -78,48 +76,6 @@ impl Write for Relief {
 }
 
 impl Core {
-    /// The decision at the leaf as a sentence, or the reason of a recovery that failed there.
-    pub(super) fn why(&self) -> String {
-        match (self.recoveries.failed_at(self.state.path().visible_leaf()), self.work.operation()) {
-            (Some(failed), _) => failed.to_owned(),
-            (None, Some(running)) => format!("A compaction is running ({}). {}", running.id, self.decision()),
-            (None, None) => match self.upkeep.ahead.why(&self.facts()) {
-                Some(ahead) => format!("{ahead} {}", self.decision()),
-                None => self.decision().to_string(),
-            },
-        }
-    }
-
-    /// The decision at the leaf.
-    pub(super) fn decision(&self) -> Decision {
-        let facts = self.state.measure().facts(self.state.path(), self.upkeep.rest);
-        let facts = Facts { goes_on_to: self.upkeep.ahead.goes_on_to(&self.state), ..facts };
-        match self.log.writable(&self.state) {
-            Ok(()) => at_threshold(facts),
-            Err(_) => at_threshold(Facts { automatic: Automatic::ReadOnly, ..facts }),
-        }
-    }
-
-    /// Whether maintenance may start.
-    pub(super) fn may_maintain(&self) -> bool {
-        self.ending.goes_on()
-            && !self.work.is_in_front()
-            && !self.is_pending(Unit::Unbegun)
-            && self.log.writable(&self.state).is_ok()
-            && !self.state.lacks_past()
-    }
-
-    /// Whether events that came during maintenance can be decided about after it: the path is known. A session that ends
-    /// does not wait for that.
-    pub(super) fn may_decide(&self) -> bool {
-        !self.state.lacks_past() || !self.ending.goes_on()
-    }
-
-    /// Whether a compaction is due by an estimate, while entries are being counted.
-    pub(super) fn seems_due(&self) -> bool {
-        self.counting.runs() && self.maintenance_is_due()
-    }
-
     /// Continues with the requests that waited for counts. Returns whether there were any.
     pub(super) fn unanswered_were_counted(&mut self) -> bool {
         if self.counting.runs() {
@@ -151,13 +107,13 @@ impl Core {
             return Some(due);
         }
         // Nearly all appends end here, with one decision.
-        if self.decision().why == Why::Below {
+        if Standing::of(self).decision().why == Why::Below {
             return None;
         }
         if let Some((staged, event)) = self.relief() {
             return Some(Due::Relief(staged, event));
         }
-        if !self.maintenance_is_due() {
+        if !Standing::of(self).maintenance_is_due() {
             return None;
         }
         let id = self.compaction_id();
@@ -166,7 +122,7 @@ impl Core {
 
     /// The compaction after the turn, if it is due.
     pub(super) fn due_after_turn(&mut self) -> Option<Due> {
-        let is_due = self.upkeep.after_turn.is_due(self.state.path()) && self.may_maintain();
+        let is_due = self.upkeep.after_turn.is_due(self.state.path()) && Standing::of(self).may_maintain();
         let request = if is_due { self.upkeep.after_turn.take(None) } else { None };
         request.map(|request| Due::Delayed(Box::new(request)))
     }
@@ -174,9 +130,9 @@ impl Core {
     /// Entries that bring the context below the threshold without a compaction: old tool results are cut, or a larger model
     /// is chosen. That needs no automatic compaction.
     fn relief(&mut self) -> Option<(Staged, Event)> {
-        let due = self.maintenance_is_due();
+        let due = Standing::of(self).maintenance_is_due();
         // It is paid for already.
-        if due && self.decision().why != Why::Images && self.upkeep.ahead.serving(&self.state).is_some() {
+        if due && Standing::of(self).decision().why != Why::Images && self.upkeep.ahead.serving(&self.state).is_some() {
             return None;
         }
         if due && let Some(staged) = self.pruning_that_suffices() {
@@ -184,9 +140,9 @@ impl Core {
             return Some((staged, event));
         }
         let off = |why| matches!(why, Why::Off(Automatic::Disabled | Automatic::StrategyOff));
-        let decision = self.decision();
+        let decision = Standing::of(self).decision();
         // A larger window takes no more bytes.
-        let helps = due || self.may_maintain() && off(decision.why);
+        let helps = due || Standing::of(self).may_maintain() && off(decision.why);
         if decision.is_about_images() || !helps {
             return None;
         }
@@ -197,11 +153,6 @@ impl Core {
         Some((staged, Event::ModelChanged { from, to, reason: ModelChange::Promotion }))
     }
 
-    /// Whether maintenance is due and may start.
-    pub(super) fn maintenance_is_due(&self) -> bool {
-        self.may_maintain() && (self.decision().is_due() || planted(Fault::AlwaysDue))
-    }
-
     /// Entries that bring the context below the threshold are on disk. The context is measured again.
     pub(super) fn relieved(&mut self, staged: &Staged, event: Event) {
         if staged.stores_model() {
@@ -210,7 +161,7 @@ impl Core {
         staged.entries.iter().for_each(|entry| self.effects.announce(entry, None));
         self.effects.emit(About::default(), event);
         self.send_usage(self.state.usage());
-        if self.maintenance_is_due() {
+        if Standing::of(self).maintenance_is_due() {
             self.start_unasked();
         }
         self.answer_held();
@@ -227,7 +178,7 @@ impl Core {
             }
             (Some(Due::Delayed(request)), _) => (request.id.clone(), request.kind.cause(), false),
             (Some(Due::Compaction(due)), _) => (due.id.clone(), OperationKind::Compaction(due.reason).cause(), false),
-            (_, Some(operation)) if self.is_maintenance(operation) => {
+            (_, Some(operation)) if Standing::of(self).is_maintenance(operation) => {
                 let operation = self.upkeep.relays.around().unwrap_or(operation);
                 let repeats =
                     operation.kind.repeats_the_turn() || self.recoveries.repeat_after_maintenance(&self.state);
@@ -236,11 +187,6 @@ impl Core {
             _ => return Next::None,
         };
         Next::Maintenance { operation_id, reason, will_retry, will_continue: false }
-    }
-
-    /// Whether an operation makes the context smaller. Maintenance that is due starts after any other.
-    pub(super) fn is_maintenance(&self, operation: &Operation) -> bool {
-        !matches!(operation.kind, OperationKind::Transfer(_)) || self.upkeep.relays.around().is_some()
     }
 
     /// Starts the maintenance that is due.
@@ -290,12 +236,6 @@ impl Core {
         self.work = Work::Preparing(operation, Focus::default());
     }
 
-    /// Whether an automatic compaction that did not complete lets no other one start.
-    pub(super) fn rests(&self) -> bool {
-        let fullness = self.state.measure();
-        self.upkeep.rest.is_some_and(|rest| rest.holds(fullness.context_tokens, fullness.budget.threshold))
-    }
-
     /// Records the end of a compaction: an automatic one that did not complete is not repeated immediately.
     pub(super) fn rests_after(&mut self, kind: &OperationKind, end: &End<Product>) {
         self.upkeep.rest = match end {
@@ -318,6 +258,7 @@ impl Core {
 
 #[cfg(test)]
 mod tests {
+    use crate::session::core::standing::Standing;
     use crate::{
         ids::ModelRef,
         protocol::{
@@ -527,7 +468,7 @@ mod tests {
         let content = json!([{"type": "image", "data": data, "mimeType": "image/png"}]);
         let image = json!({"message": {"role": "user", "content": content, "timestamp": 1}});
         let mut held = promoted(&[line("e0", None, "message", image)], &json!({"enabled": false}));
-        assert!(held.core.decision().is_about_images());
+        assert!(Standing::of(&held.core).decision().is_about_images());
         assert!(log_work(held.write(1)).is_none());
     }
 
@@ -602,7 +543,7 @@ mod tests {
     fn the_reason_names_a_compaction_that_runs() {
         let mut held = over();
         let order = held.begin_draft(1);
-        assert!(held.core.why().starts_with(&format!("A compaction is running ({})", order.id)));
+        assert!(Standing::of(&held.core).why().starts_with(&format!("A compaction is running ({})", order.id)));
     }
 
     /// A session that counts with a tokenizer whose tables are not loaded.

@@ -9,7 +9,7 @@ mod tests;
 use crate::{
     log::history::History,
     session::{
-        core::{Core, Moment, facts::Facts},
+        core::{Core, Moment, parts::facts::Facts, standing::Standing},
         effects::Effect,
     },
 };
@@ -130,32 +130,34 @@ impl IdleWork {
     }
 }
 
-impl Core {
+impl Standing<'_> {
     /// The facts about the rest of a quiet session. `awake_elsewhere`: bytes that the other sessions keep in memory.
     fn rest(&self, awake_elsewhere: u64) -> Option<Rest<'_>> {
         self.is_quiet().then(|| Rest {
             facts: self.facts(),
-            goes_on: self.ending.goes_on(),
-            is_indexing: !self.index.build.is_none(),
-            needs_bodies: self.counting.runs() || self.upkeep.ahead.runs(),
+            goes_on: self.core.ending.goes_on(),
+            is_indexing: !self.core.index.build.is_none(),
+            needs_bodies: self.core.counting.runs() || self.core.upkeep.ahead.runs(),
             awake_elsewhere,
         })
     }
+}
 
+impl Core {
     /// The time of the next work of an idle session. `awake_elsewhere`: bytes that the other sessions keep in memory.
     #[must_use]
     pub fn wake_at(&self, awake_elsewhere: u64) -> Option<Instant> {
-        Some(self.idle.work(&self.rest(awake_elsewhere)?)?.at())
+        Some(self.idle.work(&Standing::of(self).rest(awake_elsewhere)?)?.at())
     }
 
     /// Performs the work of an idle session, if it is time.
     pub(super) fn tick(&mut self, at: &Moment) {
-        let work = self.rest(at.awake_elsewhere).and_then(|rest| self.idle.work(&rest));
+        let work = Standing::of(self).rest(at.awake_elsewhere).and_then(|rest| self.idle.work(&rest));
         match work.filter(|work| work.at() <= at.now) {
             Some(IdleWork::Maintain(_)) => self.maintain_idle(),
             Some(IdleWork::Index(_)) => self.start_indexing(),
             Some(IdleWork::Sleep(_)) => {
-                let at_leaf = self.idle_check().objection_at_leaf();
+                let at_leaf = Standing::of(self).idle_check().objection_at_leaf();
                 self.idle.rounds.sleeps(at_leaf);
                 self.state.change(History::sleep);
                 self.upkeep.ahead.sleep();
@@ -168,7 +170,7 @@ impl Core {
     /// Says how much memory a session takes that may sleep.
     pub(super) fn share_memory(&mut self) {
         let may_sleep = |rest: &Rest| matches!(self.idle.resting_work(rest), Some(IdleWork::Sleep(_)));
-        if self.rest(0).is_some_and(|rest| may_sleep(&rest)) {
+        if Standing::of(self).rest(0).is_some_and(|rest| may_sleep(&rest)) {
             self.effects.extend(self.idle.shares(self.state.path().bytes()));
         }
     }

@@ -1,6 +1,6 @@
 //! Windows that providers teach: by limits in their refusals, and by sizes that they refuse or cut.
 
-use super::{Core, commands::append, facts::Facts};
+use super::{Core, commands::append, parts::facts::Facts};
 use crate::{
     conversation::{entry::Entry, evidence, message::outline::Outline},
     models::{
@@ -9,7 +9,7 @@ use crate::{
     },
     protocol::notices::{NoticeCode, Warning},
     provider::overflow::{self, Meaning, Overflow},
-    session::effects::Effect,
+    session::{core::standing::Standing, effects::Effect},
     wire::outbox::About,
 };
 use std::{collections::HashSet, sync::Arc};
@@ -205,7 +205,7 @@ impl Core {
     /// Learns from entries that were appended.
     pub(super) fn learn_from(&mut self, entries: &[Arc<Entry>]) {
         for entry in entries {
-            self.learn(of_answer(entry, &self.facts()));
+            self.learn(of_answer(entry, &Standing::of(self).facts()));
         }
     }
 
@@ -213,7 +213,7 @@ impl Core {
     pub(super) fn take_windows(&mut self, learned: Learned) {
         self.state.learned.update(learned);
         if !self.state.history().is_asleep() {
-            self.learn(of_sessions(&self.facts()));
+            self.learn(of_sessions(&Standing::of(self).facts()));
             self.tell_of_window();
         }
     }

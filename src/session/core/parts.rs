@@ -1,5 +1,6 @@
 //! Parts of a session that own their state and see nothing of the core: each is built and tested alone.
 
+pub(super) mod facts;
 pub(super) mod held_contexts;
 pub(super) mod log_gate;
 pub mod queue;

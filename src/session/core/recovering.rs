@@ -47,7 +47,7 @@ use crate::{
         types::{Cancelled, Initiator},
     },
     session::{
-        core::commands::compacting::planning,
+        core::{commands::compacting::planning, standing::Standing},
         data::model_fields,
         effects::Ticket,
         fault::{Fault, planted},
@@ -195,11 +195,26 @@ impl Write for RecoveryWrite {
     }
 }
 
+impl Standing<'_> {
+    /// The end of a recovery that leaves the context as it is. It fails where no request with this context fits the window
+    /// and no maintenance makes the context smaller.
+    fn with_room(&self) -> End<Product> {
+        let decision = self.decision();
+        match too_large(&self.core.state.measure(), self.core.state.path()) {
+            Some(floor) if !decision.is_due() => {
+                let why = self.core.upkeep.relays.or_goes_on_elsewhere(decision.to_string());
+                End::Failed(Failure::OverWindow { floor, why })
+            }
+            _ => End::Completed(Product::Recovered),
+        }
+    }
+}
+
 impl Core {
     /// The maintenance that the answer at the end of these appends needs.
     pub(super) fn due_after_answer(&mut self, appends: &[Append], asked: Asked<Ticket>) -> Option<Due> {
         let context = appends.last().map(|append| append.context.clone());
-        let judged = Judged { context, ..judging::judge_last(&self.facts(), appends)? };
+        let judged = Judged { context, ..judging::judge_last(&Standing::of(self).facts(), appends)? };
         self.learn_reserved(&judged.answer);
         let verdict = match judged.verdict {
             Verdict::Usable if planted(Fault::DeliveredLeaves) => Verdict::Unusable(Trouble::TooLong),
@@ -212,16 +227,16 @@ impl Core {
             }
             Verdict::OverWindow => {
                 let on = self.state.measure().compaction.switch() == Switch::On;
-                (on && !self.rests() && self.may_maintain()).then(|| {
+                (on && !Standing::of(self).rests() && Standing::of(self).may_maintain()).then(|| {
                     let id = self.stamps.operation();
                     Due::Compaction(DueCompaction { id, reason: Reason::Overflow, asked, former: None })
                 })
             }
-            Verdict::Unusable(trouble) if self.may_maintain() => {
+            Verdict::Unusable(trouble) if Standing::of(self).may_maintain() => {
                 self.recovery(&judged, trouble, asked).map(Due::Recovery)
             }
             // Its turn is repeated after the maintenance that `next` names.
-            Verdict::Reserved(_) if self.maintains() => {
+            Verdict::Reserved(_) if Standing::of(self).maintains() => {
                 self.report(judged);
                 None
             }
@@ -308,22 +323,11 @@ impl Core {
             (Ok(_), Remedy::GiveUp(attempts)) => {
                 End::Failed(giving_up::given_up(&self.state, &self.upkeep.relays, reason, attempts))
             }
-            (Ok(_), Remedy::Promote(_) | Remedy::Retry | Remedy::Repeat | Remedy::None) => self.with_room(),
+            (Ok(_), Remedy::Promote(_) | Remedy::Retry | Remedy::Repeat | Remedy::None) => {
+                Standing::of(self).with_room()
+            }
         };
         self.end_recovery(operation, end, Vec::new());
-    }
-
-    /// The end of a recovery that leaves the context as it is. It fails where no request with this context fits the window
-    /// and no maintenance makes the context smaller.
-    fn with_room(&self) -> End<Product> {
-        let decision = self.decision();
-        match too_large(&self.state.measure(), self.state.path()) {
-            Some(floor) if !decision.is_due() => {
-                let why = self.upkeep.relays.or_goes_on_elsewhere(decision.to_string());
-                End::Failed(Failure::OverWindow { floor, why })
-            }
-            _ => End::Completed(Product::Recovered),
-        }
     }
 
     /// Starts the compaction of a recovery.

@@ -12,8 +12,15 @@ use super::{
 use crate::{
     compaction::decide::{Decision, Facts, at_threshold},
     protocol::events::Reason,
-    session::{effects::Ticket, operations::Asked, state::State},
+    session::{core::standing::Standing, effects::Ticket, operations::Asked, state::State},
 };
+
+impl Standing<'_> {
+    /// Whether the context is too large for the new model by an estimate, while entries are being counted.
+    pub(super) fn seems_too_large(&self) -> bool {
+        self.core.counting.runs() && self.may_maintain() && decision_behind_switch(&self.core.state).is_due()
+    }
+}
 
 impl Core {
     /// Notes a change of the model or of its window by entries that are on disk.
@@ -24,15 +31,10 @@ impl Core {
         }
     }
 
-    /// Whether the context is too large for the new model by an estimate, while entries are being counted.
-    pub(super) fn seems_too_large(&self) -> bool {
-        self.counting.runs() && self.may_maintain() && decision_behind_switch(&self.state).is_due()
-    }
-
     /// The maintenance that is due after an edit. Where other work runs, the change is decided about after it. `asked`:
     /// whether the answer of the edit names it.
     pub(super) fn due_after_edit(&mut self, asked: Asked<Ticket>) -> Option<Due> {
-        if !self.may_maintain() {
+        if !Standing::of(self).may_maintain() {
             return None;
         }
         self.due_behind_switch(asked)
@@ -53,7 +55,7 @@ impl Core {
 
     /// Decides about a change of the model that came while other work ran.
     pub(super) fn decide_switch(&mut self) {
-        let due = if self.may_maintain() { self.due_behind_switch(Asked::Unasked) } else { None };
+        let due = if Standing::of(self).may_maintain() { self.due_behind_switch(Asked::Unasked) } else { None };
         self.upkeep.switches.cancelled(None);
         match due {
             Some(due) => self.start_due(Some(due)),

@@ -6,12 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use syn::visit::{self, Visit};
 
 /// The files with an `impl Core`, and the methods in them.
-const FILES: usize = 41;
-const METHODS: usize = 195;
+const FILES: usize = 40;
+const METHODS: usize = 166;
 
 /// The files that call each other in one circle, and the pairs of files that call each other.
-const LARGEST_CIRCLE: usize = 33;
-const MUTUAL_PAIRS: usize = 34;
+const LARGEST_CIRCLE: usize = 30;
+const MUTUAL_PAIRS: usize = 25;
 
 /// The parts that name the core: a write goes on in it.
 const KNOWN_TO_NAME_THE_CORE: &[&str] = &["session/core/parts/log_gate"];

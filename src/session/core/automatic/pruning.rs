@@ -9,6 +9,7 @@ use crate::{
         Core,
         commands::prune::{self, Share},
         edit::Staged,
+        standing::Standing,
     },
 };
 
@@ -17,7 +18,7 @@ impl Core {
     /// then as small as after a compaction. A pruning that costs more than it saves is left to the compaction, unless the
     /// last one did not complete.
     pub(in crate::session::core) fn pruning_that_suffices(&mut self) -> Option<Staged> {
-        if self.decision().why == Why::Images {
+        if Standing::of(self).decision().why == Why::Images {
             return prune::without_old_images(&self.state, &mut self.stamps);
         }
         let settings = &self.state.settings().settings.prune;
@@ -53,6 +54,7 @@ impl Core {
 
 #[cfg(test)]
 mod tests {
+    use crate::session::core::standing::Standing;
     use crate::{
         protocol::{
             SessionPrune,
@@ -156,7 +158,7 @@ mod tests {
     #[test]
     fn a_pruning_is_made_at_any_cost_where_the_last_compaction_did_not_complete() {
         let mut held = session(&history(&LITTLE, 30_000), 32_100, MINUTE);
-        assert_eq!(started(&held.write(1)), [Reason::Threshold], "{}", held.core.why());
+        assert_eq!(started(&held.write(1)), [Reason::Threshold], "{}", Standing::of(&held.core).why());
         assert_eq!(outcomes(&held.cancel(2)).len(), 1);
         let answer =
             json!({"role": "assistant", "content": [{"type": "text", "text": "word".repeat(1_700)}], "timestamp": 1});

@@ -15,8 +15,9 @@ use crate::{
                 compacting::planning,
                 prune::{self, Share},
             },
-            facts::Facts,
+            parts::facts::Facts,
             recovering::promotion,
+            standing::Standing,
             transfers::relaying,
             work::Work,
         },
@@ -29,6 +30,24 @@ use crate::{
     },
     wire::outbox::About,
 };
+
+impl Standing<'_> {
+    /// Whether a summary may begin ahead.
+    fn may_look_ahead(&self) -> bool {
+        // A decision waits for the tokenizer.
+        if self.core.counting.runs() || !self.core.upkeep.ahead.may_begin(&self.core.state) || !self.may_maintain() {
+            return false;
+        }
+        // A hook is told of a compaction, and not of a summary that may never be used.
+        if self.core.hooks().concerns_compaction() {
+            return false;
+        }
+        // A handoff uses no summary. Whether the turn has settled at the threshold is not known before.
+        !self.maintenance_may_follow()
+            && !relaying::relays(&self.core.state, &self.core.upkeep.relays)
+            && self.core.costs.have_room_for(self.core.state.measure().context_tokens, &self.facts())
+    }
+}
 
 impl Core {
     /// Performs the steps of the summaries ahead.
@@ -54,10 +73,10 @@ impl Core {
     pub(in crate::session::core) fn look_ahead(&mut self, usage: &Usage) {
         self.upkeep.ahead.grew_to(usage.context_tokens, self.now);
         // Nearly all appends end here.
-        if usage.context_tokens <= usage.threshold_tokens.unwrap_or(0) / 2 || !self.may_look_ahead() {
+        if usage.context_tokens <= usage.threshold_tokens.unwrap_or(0) / 2 || !Standing::of(self).may_look_ahead() {
             return;
         }
-        let decision = self.decision();
+        let decision = Standing::of(self).decision();
         let facts = Facts::of(&self.state, &self.recoveries.contexts, self.now, &self.stamps);
         if !self.upkeep.ahead.is_due(&decision, &facts)
             || prunes_enough(&facts)
@@ -72,28 +91,12 @@ impl Core {
         self.effects.start(Job::Plan(order));
     }
 
-    /// Whether a summary may begin ahead.
-    fn may_look_ahead(&self) -> bool {
-        // A decision waits for the tokenizer.
-        if self.counting.runs() || !self.upkeep.ahead.may_begin(&self.state) || !self.may_maintain() {
-            return false;
-        }
-        // A hook is told of a compaction, and not of a summary that may never be used.
-        if self.hooks().concerns_compaction() {
-            return false;
-        }
-        // A handoff uses no summary. Whether the turn has settled at the threshold is not known before.
-        !self.maintenance_may_follow()
-            && !relaying::relays(&self.state, &self.upkeep.relays)
-            && self.costs.have_room_for(self.state.measure().context_tokens, &self.facts())
-    }
-
     /// Decides about a summary that is ready: where the threshold was crossed while it was made, it is spliced in now, or
     /// thrown away where too much came since. Then the next append starts a compaction.
     pub(in crate::session::core) fn decide_ahead(&mut self) {
         self.upkeep.ahead.decided();
-        let is_due = self.maintenance_is_due() || planted(Fault::SplicedEarly);
-        if self.state.history().is_asleep() || !is_due || self.decision().why == Why::Images {
+        let is_due = Standing::of(self).maintenance_is_due() || planted(Fault::SplicedEarly);
+        if self.state.history().is_asleep() || !is_due || Standing::of(self).decision().why == Why::Images {
             return;
         }
         match self.upkeep.ahead.serving(&self.state) {

@@ -25,7 +25,7 @@ use crate::{
     models::candidates::Candidate,
     protocol::{errors::Failure, notices::Warning},
     session::{
-        core::{costs::FailedAhead, facts::Facts},
+        core::{costs::FailedAhead, parts::facts::Facts},
         fault::{Fault, planted},
         jobs::{Authors, PlanMade, PlanOrder},
         operation::Operation,

@@ -10,6 +10,7 @@ use crate::{
         core::{
             Core,
             command::Command,
+            standing::Standing,
             transfers,
             work::{TransferPhase, Unbegun, Unstarted, Work},
         },
@@ -19,6 +20,19 @@ use crate::{
         stop::Stop,
     },
 };
+
+impl Standing<'_> {
+    /// Whether compactions that were cancelled before their starts may start and end now. A start follows the write before it,
+    /// but not the answers that wait for counts. A compaction whose write was too late is still open when the
+    /// log is back, and is written first. So is the entry which says that a compaction waits no more for the end of the turn:
+    /// after its end event no restart brings it back.
+    pub(in crate::session::core) fn may_end_cancelled(&self) -> bool {
+        self.core.log.is_here()
+            && !self.core.cancelled.is_empty()
+            && !self.core.upkeep.after_turn.must_write(self.core.log.facts().access)
+            && self.core.work.operation().is_none_or(|operation| !operation.is_open())
+    }
+}
 
 impl Core {
     /// Cancels the operation with this id, or without one all that runs and the compactions that wait for their turn. The
@@ -124,7 +138,7 @@ impl Core {
         requests: impl IntoIterator<Item = R>,
     ) {
         self.leave_unstarted(requests);
-        if self.may_end_cancelled() {
+        if Standing::of(self).may_end_cancelled() {
             self.begin_all_cancelled();
         }
     }
@@ -148,17 +162,6 @@ impl Core {
         let superseded = self.upkeep.after_turn.take(None);
         let end = End::Skipped(Nothing::Superseded);
         self.leave_unbegun(superseded.map(|request| Unbegun { request: request.into(), end }));
-    }
-
-    /// Whether compactions that were cancelled before their starts may start and end now. A start follows the write before it,
-    /// but not the answers that wait for counts. A compaction whose write was too late is still open when the
-    /// log is back, and is written first. So is the entry which says that a compaction waits no more for the end of the turn:
-    /// after its end event no restart brings it back.
-    pub(in crate::session::core) fn may_end_cancelled(&self) -> bool {
-        self.log.is_here()
-            && !self.cancelled.is_empty()
-            && !self.upkeep.after_turn.must_write(self.log.facts().access)
-            && self.work.operation().is_none_or(|operation| !operation.is_open())
     }
 
     /// Starts and ends the compactions that were cancelled before their starts.

@@ -35,8 +35,8 @@ use crate::{
             Core,
             command::{Command, CommandMethod},
             costs::FailedAhead,
-            facts::Facts,
-            parts::held_contexts::HeldContext,
+            parts::{facts::Facts, held_contexts::HeldContext},
+            standing::Standing,
             transfers::relaying,
             work::{Request, Work},
         },
@@ -68,6 +68,31 @@ impl CommandMethod for SessionCompact {
     }
 }
 
+impl Standing<'_> {
+    fn may_compact(&self, params: &CompactParams, dry_run: bool) -> Result<(), Failure> {
+        if let Some(expected) = &params.expected_leaf_id
+            && !self.core.state.unchanged_since(expected)
+        {
+            return Err(Failure::ContentModified { leaf: self.core.state.visible_leaf() });
+        }
+        if dry_run {
+            return Ok(());
+        }
+        self.core.log.writable(&self.core.state)?;
+        self.core.work.nothing_planned()?;
+        self.core.operations.room_for(&OperationKind::BY_CLIENT)
+    }
+
+    /// Refuses a request that changes the context while an operation runs or is planned.
+    pub(in crate::session::core) fn free(&self) -> Result<(), Failure> {
+        if planted(Fault::BusyIgnored) {
+            return Ok(());
+        }
+        self.core.work.nothing_planned()?;
+        self.core.operations.idle()
+    }
+}
+
 impl Core {
     pub(in crate::session::core) fn compact(&mut self, params: CompactParams, ticket: Ticket) {
         if ticket.cancelled() {
@@ -75,14 +100,14 @@ impl Core {
         }
         let dry_run = params.dry_run == Some(true);
         let after_turn = !dry_run && params.when == Some(When::AfterTurn);
-        if let Err(failure) = self.may_compact(&params, dry_run || after_turn) {
+        if let Err(failure) = Standing::of(self).may_compact(&params, dry_run || after_turn) {
             return ticket.fail(&failure);
         }
         let authors = match Authors::of(&params) {
             Ok(authors) => authors,
             Err(failure) => return ticket.fail(&failure),
         };
-        if after_turn && !(self.may_maintain() && turn_is_over(self.state.path())) {
+        if after_turn && !(Standing::of(self).may_maintain() && turn_is_over(self.state.path())) {
             return self.delay(params, ticket);
         }
         let initiator = params.initiator.unwrap_or(Initiator::User);
@@ -101,29 +126,6 @@ impl Core {
         self.effects.start(Job::Plan(PlanOrder { id: id.clone(), request, authors, former: None, stop: stop.clone() }));
         let asked = Asked::by(ticket, params.wait);
         self.work = Work::Planning(Request { id, kind: OperationKind::BY_CLIENT, params, asked, stop });
-    }
-
-    fn may_compact(&self, params: &CompactParams, dry_run: bool) -> Result<(), Failure> {
-        if let Some(expected) = &params.expected_leaf_id
-            && !self.state.unchanged_since(expected)
-        {
-            return Err(Failure::ContentModified { leaf: self.state.visible_leaf() });
-        }
-        if dry_run {
-            return Ok(());
-        }
-        self.log.writable(&self.state)?;
-        self.work.nothing_planned()?;
-        self.operations.room_for(&OperationKind::BY_CLIENT)
-    }
-
-    /// Refuses a request that changes the context while an operation runs or is planned.
-    pub(in crate::session::core) fn free(&self) -> Result<(), Failure> {
-        if planted(Fault::BusyIgnored) {
-            return Ok(());
-        }
-        self.work.nothing_planned()?;
-        self.operations.idle()
     }
 
     /// Takes a plan. Its operation begins when the log is here, because its start follows the answer and the events of the
@@ -200,7 +202,11 @@ impl Core {
         let deadline = Duration::from_secs(settings.settings.compaction.deadline_seconds);
         let deadline = kind.is_automatic().then_some(deadline);
         let trigger = kind.trigger();
-        let tokens = self.costs.tokens_for(trigger, self.upkeep.ahead.tokens(&self.facts()), &self.facts());
+        let tokens = self.costs.tokens_for(
+            trigger,
+            self.upkeep.ahead.tokens(&Standing::of(self).facts()),
+            &Standing::of(self).facts(),
+        );
         let PlanMade { planned: Planned { plan, .. }, candidates, native, only } = made;
         let hooks = hooks_of(kind, self.hooks());
         self.effects.start(Job::Draft(DraftOrder {

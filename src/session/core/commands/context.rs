@@ -21,6 +21,7 @@ use crate::{
                 queue,
             },
             recovering::reports::contexts::Identity,
+            standing::Standing,
         },
         effects::{Answer, Ticket},
         state::View,
@@ -66,13 +67,51 @@ fn within_window(view: &View, path: &Path) -> Result<(), Failure> {
     too_large(&view.measure(path), path).map_or(Ok(()), |floor| Err(Failure::OverWindow { floor, why: why() }))
 }
 
+impl Standing<'_> {
+    /// A request that waits, or that is in a provider's format, gets a context that fits a window that is known.
+    fn way(&self, params: &ContextParams, starts: Starts) -> Way {
+        let (waits, runs) = (params.wait == Some(true), self.core.work.is_in_front());
+        if waits && runs
+            || must_fit(params)
+                && (self.core.recoveries.hold_contexts(&self.core.log.follow_up())
+                    || self.core.upkeep.switches.hold_contexts(self.core.work.operation().map(|it| &it.kind)))
+        {
+            return Way::Hold;
+        }
+        let leaf = params.leaf_entry_id.as_ref();
+        let at_leaf = leaf.is_none_or(|leaf| self.core.state.path().visible_leaf() == Some(leaf));
+        if !must_fit(params) || !at_leaf {
+            return Way::Answer;
+        }
+        if self.core.recoveries.failed_at(self.core.state.path().visible_leaf()).is_some() {
+            return Way::TooLarge(self.core.state.measure().floor(self.core.state.path()));
+        }
+        let fullness = self.core.state.measure();
+        match too_large(&fullness, self.core.state.path()) {
+            None => Way::Answer,
+            Some(_) if runs => Way::Hold,
+            Some(_) if self.core.counting.runs() && self.core.ending.goes_on() => Way::Hold,
+            Some(_) if starts == Starts::Maintenance && self.maintenance_is_due() => Way::Maintain,
+            Some(floor) => Way::TooLarge(floor),
+        }
+    }
+
+    /// Whether a context that waits is over the window, and more maintenance makes it smaller.
+    pub(in crate::session::core) fn held_needs_more(&self) -> bool {
+        self.core.held.ask_for_maintenance()
+            && self.core.recoveries.failed_at(self.core.state.path().visible_leaf()).is_none()
+            && too_large(&self.core.state.measure(), self.core.state.path()).is_some()
+            && (self.core.counting.runs() || self.decision().is_due())
+    }
+}
+
 impl Core {
     /// Answers a request for a context, holds it, or refuses it.
     pub(in crate::session::core) fn context(&mut self, params: ContextParams, ticket: Ticket, starts: Starts) {
-        match self.way(&params, starts) {
+        match Standing::of(self).way(&params, starts) {
             Way::Answer => return self.answer_context(params, ticket),
             Way::TooLarge(floor) => {
-                let why = self.upkeep.relays.or_goes_on_elsewhere(self.why());
+                let why = self.upkeep.relays.or_goes_on_elsewhere(Standing::of(self).why());
                 return ticket.fail(&Failure::OverWindow { floor, why });
             }
             Way::Hold | Way::Maintain if self.held.len() >= queue::FULL => {
@@ -86,42 +125,6 @@ impl Core {
             Way::Maintain => self.maintain(),
         }
         self.held.push(HeldContext { params, ticket, starts });
-    }
-
-    /// A request that waits, or that is in a provider's format, gets a context that fits a window that is known.
-    fn way(&self, params: &ContextParams, starts: Starts) -> Way {
-        let (waits, runs) = (params.wait == Some(true), self.work.is_in_front());
-        if waits && runs
-            || must_fit(params)
-                && (self.recoveries.hold_contexts(&self.log.follow_up())
-                    || self.upkeep.switches.hold_contexts(self.work.operation().map(|it| &it.kind)))
-        {
-            return Way::Hold;
-        }
-        let leaf = params.leaf_entry_id.as_ref();
-        let at_leaf = leaf.is_none_or(|leaf| self.state.path().visible_leaf() == Some(leaf));
-        if !must_fit(params) || !at_leaf {
-            return Way::Answer;
-        }
-        if self.recoveries.failed_at(self.state.path().visible_leaf()).is_some() {
-            return Way::TooLarge(self.state.measure().floor(self.state.path()));
-        }
-        let fullness = self.state.measure();
-        match too_large(&fullness, self.state.path()) {
-            None => Way::Answer,
-            Some(_) if runs => Way::Hold,
-            Some(_) if self.counting.runs() && self.ending.goes_on() => Way::Hold,
-            Some(_) if starts == Starts::Maintenance && self.maintenance_is_due() => Way::Maintain,
-            Some(floor) => Way::TooLarge(floor),
-        }
-    }
-
-    /// Whether a context that waits is over the window, and more maintenance makes it smaller.
-    pub(in crate::session::core) fn held_needs_more(&self) -> bool {
-        self.held.ask_for_maintenance()
-            && self.recoveries.failed_at(self.state.path().visible_leaf()).is_none()
-            && too_large(&self.state.measure(), self.state.path()).is_some()
-            && (self.counting.runs() || self.decision().is_due())
     }
 
     /// Answers with the context of any entry.

@@ -7,7 +7,7 @@ use crate::{
         types::{CompactionResult, SummaryMethod},
     },
     session::{
-        core::{costs::Lack, facts::Facts},
+        core::{costs::Lack, parts::facts::Facts},
         kind::{OperationKind, Product},
         operations::End,
     },

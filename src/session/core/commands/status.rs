@@ -11,6 +11,7 @@ use crate::{
         core::{
             Core,
             command::{Command, SessionMethod},
+            standing::Standing,
         },
         effects::Ticket,
         state::SessionData,
@@ -52,7 +53,7 @@ impl Core {
             queue: Queue::default(),
             operations: self.operations.list(),
             waiting: self.upkeep.after_turn.status().into_iter().collect(),
-            spent: self.costs.spent(&self.facts()),
+            spent: self.costs.spent(&Standing::of(self).facts()),
             hooks: self.hooks().in_force(),
             meta: json!({ "writes": stats.writes, "fsyncs": stats.fsyncs }),
         }

@@ -9,7 +9,7 @@ use crate::{
         types::{SessionParams, Thresholds, Usage, UsageAnswer},
     },
     session::{
-        core::{Core, command::SessionMethod, recovering::reports},
+        core::{Core, command::SessionMethod, recovering::reports, standing::Standing},
         effects::Ticket,
     },
     wire::outbox::About,
@@ -44,7 +44,7 @@ impl Core {
     /// off.
     fn why_and_switches(&self) -> String {
         let pruning = self.upkeep.pruning.map(|considered| format!(" {considered}"));
-        let why = self.why() + &pruning.unwrap_or_default();
+        let why = Standing::of(self).why() + &pruning.unwrap_or_default();
         let mut off = self.state.settings().switched_off(self.state.model(self.state.path()).as_ref());
         if self.log.writable(&self.state).is_err() {
             off.push("writing (readOnly of session/load)".to_owned());
@@ -58,7 +58,7 @@ impl Core {
             Some(estimated) => format!("{why} {estimated}"),
             None => why,
         };
-        let why = match self.costs.why_extracted(&self.facts()) {
+        let why = match self.costs.why_extracted(&Standing::of(self).facts()) {
             Some(extracted) => format!("{why} {extracted}"),
             None => why,
         };

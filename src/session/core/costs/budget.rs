@@ -13,7 +13,7 @@ use crate::{
     session::{
         core::{
             costs::{CostEntries, Costs},
-            facts::Facts,
+            parts::facts::Facts,
         },
         fault::{Fault, planted},
     },

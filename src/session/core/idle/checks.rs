@@ -1,6 +1,6 @@
 //! Whether idle maintenance may start, and the reason why not.
 
-use super::super::facts::Facts;
+use super::super::parts::facts::Facts;
 use crate::{
     compaction::decide::Matter,
     conversation::{

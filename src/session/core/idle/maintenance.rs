@@ -17,6 +17,7 @@ use crate::{
         core::{
             Core,
             commands::compacting::planning,
+            standing::Standing,
             work::{Request, Work},
         },
         effects::{Ticket, Turning},
@@ -28,6 +29,20 @@ use crate::{
         stop::Stop,
     },
 };
+
+impl Standing<'_> {
+    pub(super) fn idle_check(&self) -> Check<'_> {
+        Check {
+            facts: self.facts(),
+            is_busy: !self.nothing_waits(),
+            is_writable: self.core.log.writable(&self.core.state).is_ok(),
+            rests: self.rests(),
+            is_exhausted: self.core.idle.rounds.is_exhausted(),
+            sent_tokens: self.core.sent_usage.context_tokens,
+            at_sleep: self.core.idle.rounds.reason_at_sleep(),
+        }
+    }
+}
 
 impl Core {
     /// A client or another program is active: the timer starts anew, and a round ends, unless its result is being written.
@@ -73,30 +88,18 @@ impl Core {
         self.effects.turn_idle(unstarted.and_then(|round| round.ends(why)));
     }
 
-    pub(super) fn idle_check(&self) -> Check<'_> {
-        Check {
-            facts: self.facts(),
-            is_busy: !self.nothing_waits(),
-            is_writable: self.log.writable(&self.state).is_ok(),
-            rests: self.rests(),
-            is_exhausted: self.idle.rounds.is_exhausted(),
-            sent_tokens: self.sent_usage.context_tokens,
-            at_sleep: self.idle.rounds.reason_at_sleep(),
-        }
-    }
-
     /// Takes the next step of idle maintenance. The session is quiet.
     pub(super) fn maintain_idle(&mut self) {
         match self.idle.rounds.next() {
             Step::Nothing => {}
             Step::Check => {
-                let objection = self.idle_check().objection();
+                let objection = Standing::of(self).idle_check().objection();
                 let turning = self.idle.rounds.timer_ends(objection, self.now);
                 self.effects.turn_idle(turning);
             }
             Step::Plan if self.state.history().is_asleep() => self.wake(),
             Step::Plan if self.state.lacks_past() => self.start_indexing(),
-            Step::Plan => match self.idle_check().objection() {
+            Step::Plan => match Standing::of(self).idle_check().objection() {
                 Some(why) => self.end_unstarted_round(why),
                 None => self.plan_idle(),
             },
@@ -108,7 +111,7 @@ impl Core {
         if let Err(failure) = self.log.writable(&self.state) {
             return ticket.fail(&failure);
         }
-        let objection = self.idle_check().objection();
+        let objection = Standing::of(self).idle_check().objection();
         let turning = self.idle.rounds.called(ticket, objection);
         self.effects.turn_idle(turning);
     }

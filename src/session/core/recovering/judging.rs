@@ -14,9 +14,10 @@ use crate::{
         core::{
             Core,
             commands::append::{self, Append},
-            facts::Facts,
             learning,
+            parts::facts::Facts,
             recovering::{reports::contexts::Identity, reserving},
+            standing::Standing,
         },
         fault::{Fault, planted},
         state::State,
@@ -38,7 +39,9 @@ impl Core {
     /// Tells that the output limit cut the text of the answer at the leaf.
     pub(in crate::session::core) fn tell_of(&self, answer: &Arc<Entry>) {
         let cut_off = answer.outline().is_some_and(|outline| outline.cut_off);
-        if cut_off && judge(&self.facts(), answer).is_some_and(|judged| judged.verdict == Verdict::Shortened) {
+        if cut_off
+            && judge(&Standing::of(self).facts(), answer).is_some_and(|judged| judged.verdict == Verdict::Shortened)
+        {
             self.effects.warn(
                 NoticeCode::AnswerCutOff,
                 "The answer is cut off",
@@ -166,8 +169,8 @@ mod tests {
         let line = line("answer", Some("e39"), "message", json!({"message": assistant(fields)}));
         let answer = Arc::new(Entry::parse(line.into()).expect("an entry"));
         let usage = answer.outline().and_then(|outline| outline.measured());
-        let judged =
-            judge_with(&held.core.facts(), &answer, usage.map(|usage| usage.prompt_tokens())).expect("an answer");
+        let judged = judge_with(&Standing::of(&held.core).facts(), &answer, usage.map(|usage| usage.prompt_tokens()))
+            .expect("an answer");
         (judged.verdict, judged.stated)
     }
 
@@ -268,7 +271,7 @@ mod tests {
     fn a_message_of_the_user_is_not_judged() {
         let held = session(40_000);
         let entry = Entry::parse(message("question", Some("e39")).into()).expect("an entry");
-        assert!(judge(&held.core.facts(), &Arc::new(entry)).is_none());
+        assert!(judge(&Standing::of(&held.core).facts(), &Arc::new(entry)).is_none());
     }
 
     /// Appends an answer with these fields, and returns the verdict on it and the effects of the append.
@@ -279,7 +282,7 @@ mod tests {
     ) -> (Verdict, Vec<crate::session::effects::Effect>) {
         let effects = held.write_message(number, &assistant(fields));
         let newest = held.core.state.path().iter().rev().find(|entry| !entry.is_marker()).cloned().expect("an answer");
-        (judge(&held.core.facts(), &newest).expect("an answer").verdict, effects)
+        (judge(&Standing::of(&held.core).facts(), &newest).expect("an answer").verdict, effects)
     }
 
     #[test]

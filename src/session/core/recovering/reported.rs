@@ -16,6 +16,7 @@ use crate::{
                 log_gate::{FollowUp, Write},
             },
             recovering::{self, Recoveries},
+            standing::Standing,
         },
         operations::Asked,
         state::State,
@@ -96,7 +97,7 @@ impl Core {
     pub(in crate::session::core) fn decide_reported(&mut self) {
         let mut reported = std::mem::take(&mut self.recoveries.reported);
         let Some(Reported { judged, rejected }) = reported.pop() else { return };
-        if !self.may_maintain() {
+        if !Standing::of(self).may_maintain() {
             return self.answer_held();
         }
         let path = self.state.path();

@@ -12,7 +12,7 @@ use crate::{
         notices::NoticeCode,
     },
     provider::address,
-    session::{effects::Effects, state::State},
+    session::{core::standing::Standing, effects::Effects, state::State},
     wire::outbox::About,
 };
 
@@ -37,13 +37,13 @@ impl Core {
         }
         let (standing, model) = (judged.standing, judged.model.or_else(|| self.state.model(self.state.path())));
         if let (Verdict::Believed, Some(model)) = (standing.verdict, &model) {
-            self.learn(learning::of_accepted(model, standing.reported, &self.facts()));
+            self.learn(learning::of_accepted(model, standing.reported, &Standing::of(self).facts()));
         }
         let cuts = |model: &ModelRef| {
             self.state.settings().settings.tokens.learn_window && may_cut_prompts(&self.state, model)
         };
         if let (Some(window), Some(model)) = (standing.saturated, model.filter(cuts)) {
-            self.learn(learning::of_window(&model, window, WindowOrigin::Saturation, &self.facts()));
+            self.learn(learning::of_window(&model, window, WindowOrigin::Saturation, &Standing::of(self).facts()));
             let detail = format!(
                 "It reported about {window} tokens three times in a row, while the conversation has about {} and grows. The next \
                  contexts are made to fit {window} tokens. To keep more, raise the server's context length (num_ctx of Ollama, \

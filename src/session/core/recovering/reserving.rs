@@ -8,7 +8,7 @@ use crate::{
     models::{ModelRef, learned::WindowOrigin},
     provider::overflow::{Overflow, Reservation, is_far_off},
     session::{
-        core::{Core, due::DueRepeat, learning},
+        core::{Core, due::DueRepeat, learning, standing::Standing},
         state::{
             State,
             output::{self, Refused},
@@ -25,13 +25,13 @@ impl Core {
         let Some(model) = named.or_else(|| self.state.model(self.state.path())) else { return };
         let is_of_context = !is_far_off(refused.input(), self.state.measure().context_tokens);
         if is_of_context {
-            self.learn(learning::of_window(&model, refused.limit(), WindowOrigin::Refusal, &self.facts()));
+            self.learn(learning::of_window(
+                &model,
+                refused.limit(),
+                WindowOrigin::Refusal,
+                &Standing::of(self).facts(),
+            ));
         }
-    }
-
-    /// Whether an operation runs that makes the context smaller. Idle maintenance gives way.
-    pub(super) fn maintains(&self) -> bool {
-        self.work.is_in_front() && self.work.operation().is_some_and(|operation| self.is_maintenance(operation))
     }
 
     /// Takes the failed answer of a repeated turn out of the context, for other programs that read the file: a context of this

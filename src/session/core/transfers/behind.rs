@@ -2,7 +2,7 @@
 //! then, because none could start.
 
 use crate::session::{
-    core::Core,
+    core::{Core, standing::Standing},
     kind::{OperationKind, Product},
     operations::End,
 };
@@ -16,14 +16,14 @@ impl Core {
         }
         let is_left = end.product().is_some_and(|product| product.new_session().is_some() || product.is_move());
         if matches!(kind, OperationKind::Transfer(_)) && self.upkeep.relays.around().is_none() && !is_left {
-            self.upkeep.behind_transfer = self.decision().is_due();
+            self.upkeep.behind_transfer = Standing::of(self).decision().is_due();
         }
     }
 
     /// Starts the maintenance after a transfer, if it is still due.
     pub(in crate::session::core) fn decide_behind_transfer(&mut self) {
         self.upkeep.behind_transfer = false;
-        if self.maintenance_is_due() {
+        if Standing::of(self).maintenance_is_due() {
             self.maintain();
         } else {
             self.answer_held();

@@ -16,6 +16,7 @@ use crate::{
         core::{
             Core,
             commands::compacting::planning,
+            standing::Standing,
             transfers::handing_off,
             work::{HandingOff, Task, TransferPhase, Work},
         },
@@ -111,7 +112,11 @@ impl Core {
             only: None,
             maintenance: Some(Maintenance {
                 trigger,
-                tokens: self.costs.tokens_for(trigger, self.upkeep.ahead.tokens(&self.facts()), &self.facts()),
+                tokens: self.costs.tokens_for(
+                    trigger,
+                    self.upkeep.ahead.tokens(&Standing::of(self).facts()),
+                    &Standing::of(self).facts(),
+                ),
                 deadline: Duration::from_secs(settings.settings.compaction.deadline_seconds),
             }),
             fullness: self.state.measure(),

@@ -16,6 +16,7 @@ use crate::{
             commands::append::Append,
             parts::log_gate::{Unanswered, Write},
             recovering::reports,
+            standing::Standing,
         },
         effects::Ticket,
         state::State,
@@ -104,7 +105,7 @@ impl Core {
             self.learn_from(&append.staged.entries);
         }
         self.count();
-        if self.seems_due() && self.log.is_free() {
+        if Standing::of(self).seems_due() && self.log.is_free() {
             return self.log.waits_for_counts(Box::new(Appends(appends)));
         }
         self.answer_appends(appends);

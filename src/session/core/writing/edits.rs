@@ -10,6 +10,7 @@ use crate::{
             command::Command,
             edit::{self, Edit},
             parts::log_gate::{Unanswered, Write},
+            standing::Standing,
         },
         effects::Ticket,
         operations::Asked,
@@ -68,7 +69,7 @@ impl Core {
         if ticket.cancelled() {
             return ticket.fail(&Failure::Cancelled);
         }
-        let busy = || if edit.rewrites_context() { self.free() } else { Ok(()) };
+        let busy = || if edit.rewrites_context() { Standing::of(self).free() } else { Ok(()) };
         if let Err(failure) = self.log.writable(&self.state).and_then(|()| busy()) {
             return ticket.fail(&failure);
         }
@@ -94,7 +95,7 @@ impl Core {
         }
         self.note_switch(&staged);
         self.count();
-        if self.upkeep.switches.is_pending() && self.seems_too_large() && self.log.is_free() {
+        if self.upkeep.switches.is_pending() && Standing::of(self).seems_too_large() && self.log.is_free() {
             return self.log.waits_for_counts(Box::new(EditWrite { edit, staged, ticket }));
         }
         self.answer_edit(&*edit, staged, ticket);

@@ -12,7 +12,7 @@ use crate::{
     session::{
         core::{
             costs::{FailedAhead, FailureAhead, Hour},
-            facts::Facts,
+            parts::facts::Facts,
         },
         fault::{Fault, planted},
         operation::Operation,

@@ -3,6 +3,7 @@
 mod failing;
 
 use super::*;
+use crate::session::core::standing::Standing;
 use crate::{
     compaction::request::Cause,
     models::candidates::Way,
@@ -510,7 +511,7 @@ fn a_summary_begins_while_open_calls_hold_the_compaction_back() {
     let mut held = near_of(&messages(), json!({"thresholdTokens": 12_500}));
     assert!(planning(say(&mut held, 1, user("go on"))).is_none(), "below half of the threshold");
     let effects = say(&mut held, 2, open());
-    assert!(held.core.decision().to_string().contains("tool calls have no result"));
+    assert!(Standing::of(&held.core).decision().to_string().contains("tool calls have no result"));
     assert!(planning(effects).is_some());
     let result = json!({"role": "toolResult", "toolCallId": "c", "toolName": "bash", "timestamp": 1, "content": []});
     let mut mid_turn = near_of(&messages(), json!({"thresholdTokens": 9_000, "midTurn": false, "speculative": false}));

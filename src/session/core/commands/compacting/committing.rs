@@ -18,6 +18,7 @@ use crate::{
             commands::{compacting::result::sent, notices},
             costs::CostEntries,
             parts::log_gate::Write,
+            standing::Standing,
             work::Work,
         },
         fault::{Fault, planted},
@@ -102,7 +103,11 @@ impl Core {
         let costs = self.costs.take(&self.state, &mut self.stamps);
         let parent = costs.entries.last().or_else(|| path.last()).map(|leaf| &leaf.id);
         draft.summary_times = self.upkeep.ahead.summary_times();
-        let spent = self.costs.carried(&costs, self.upkeep.ahead.unused_by_wall(&self.facts()), &self.facts());
+        let spent = self.costs.carried(
+            &costs,
+            self.upkeep.ahead.unused_by_wall(&Standing::of(self).facts()),
+            &Standing::of(self).facts(),
+        );
         let line = draft.line(&stamp, parent, &path, first_newer.as_ref(), tokens_after, spent);
         match Entry::parse(line.into()) {
             Ok(entry) => {

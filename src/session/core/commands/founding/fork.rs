@@ -6,6 +6,7 @@ use crate::{
         core::{
             Core,
             command::{Command, SessionMethod},
+            standing::Standing,
         },
         effects::{Effect, Ticket},
         forking::Forking,
@@ -16,7 +17,7 @@ impl SessionMethod for SessionFork {
     fn handle(core: &mut Core, params: ForkParams, ticket: Ticket) {
         // Its user is there.
         core.is_active();
-        if let Err(failure) = core.free() {
+        if let Err(failure) = Standing::of(core).free() {
             return ticket.fail(&failure);
         }
         let Some(library) = core.state.history().library() else {

@@ -1,6 +1,7 @@
 //! Summaries ahead that come to nothing.
 
 use super::*;
+use crate::session::core::standing::Standing;
 use crate::{
     ask::{purpose::Purpose, request::Update, spent::Spent},
     compaction::fruitless,
@@ -50,7 +51,7 @@ fn tokens(held: &Held) -> u64 {
 
 /// Tokens that the next one may take.
 fn tokens_left(held: &Held) -> u64 {
-    held.core.upkeep.ahead.tokens(&held.core.facts())
+    held.core.upkeep.ahead.tokens(&Standing::of(&held.core).facts())
 }
 
 #[test]
@@ -281,11 +282,14 @@ fn a_failed_request_that_may_have_been_read_is_no_cost() {
     let order = ask(&mut held);
     held.feed(at_stake(&order.id, 1_000));
     held.feed(Input::Drafted(order.id, Err(Failure::Internal("the provider failed".to_owned()))));
-    assert_eq!(held.core.costs.spent(&held.core.facts()).total.requests, 0);
+    assert_eq!(held.core.costs.spent(&Standing::of(&held.core).facts()).total.requests, 0);
     let work = log_work(held.turn()).expect("a write");
     assert_eq!(written(Some(&work)), ["custom"], "one entry, and no cost");
     held.back(work);
-    assert_eq!((held.core.costs.spent(&held.core.facts()).total.requests, held.core.costs.len()), (0, 0));
+    assert_eq!(
+        (held.core.costs.spent(&Standing::of(&held.core).facts()).total.requests, held.core.costs.len()),
+        (0, 0)
+    );
     assert_eq!(tokens_left(&held), fruitless::most(WINDOW) - 1_000);
 }
 
@@ -396,7 +400,11 @@ fn a_compaction_carries_the_tokens_that_came_to_nothing_before_it() {
         lines.push(first.to_string());
         lines.extend(messages().into_iter().skip(1));
         let mut held = near_of(&lines, json!({}));
-        assert_eq!(held.core.upkeep.ahead.unused_by_wall(&held.core.facts()).is_empty(), begins, "{minutes}");
+        assert_eq!(
+            held.core.upkeep.ahead.unused_by_wall(&Standing::of(&held.core).facts()).is_empty(),
+            begins,
+            "{minutes}"
+        );
         assert_eq!(planning(say(&mut held, 1, user("go on"))).is_some(), begins, "{minutes}");
     }
 }
@@ -449,7 +457,7 @@ fn costs_of_the_file_count_where_they_came_to_nothing_within_the_hour() {
 #[test]
 fn the_part_alone_counts_the_tokens_that_came_to_nothing() {
     let held = near();
-    let (facts, mut part) = (held.core.facts(), Ahead::default());
+    let (facts, mut part) = (Standing::of(&held.core).facts(), Ahead::default());
     assert!(part.may_begin(facts.state) && !part.rests(&facts), "the file has none");
     assert!(part.charge(&"gone".into(), 1_000, None, facts.now), "its summary was thrown away");
     assert_eq!(part.tokens(&facts), fruitless::most(WINDOW) - 1_000);

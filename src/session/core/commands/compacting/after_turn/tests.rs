@@ -3,6 +3,7 @@
 mod moved;
 
 use super::{AfterTurn, Step};
+use crate::session::core::standing::Standing;
 use crate::{
     compaction::request::PlanRequest,
     conversation::entry::Stamps,
@@ -317,7 +318,7 @@ fn it_is_listed_while_it_waits() {
 fn nothing_is_busy_because_of_it() {
     let mut held = session();
     ask(&mut held, 1, json!({}));
-    assert!(held.core.free().is_ok());
+    assert!(Standing::of(&held.core).free().is_ok());
     assert_eq!(held.core.status().kind, crate::protocol::types::StatusKind::Idle);
     held.begin_draft(2);
 }

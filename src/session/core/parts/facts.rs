@@ -1,13 +1,15 @@
 //! A read-only view of a session for its parts. A part keeps a state of its own, and sees of the others only these facts.
 
-use super::{Core, recovering::reports::contexts::Contexts};
-use crate::{conversation::entry::Stamps, session::state::State};
+use crate::{
+    conversation::entry::Stamps,
+    session::{core::recovering::reports::contexts::Contexts, state::State},
+};
 use jiff::Timestamp;
 use std::time::{Duration, Instant};
 
 /// The facts of one input.
 #[derive(Clone, Copy)]
-pub(super) struct Facts<'a> {
+pub(in crate::session::core) struct Facts<'a> {
     /// Entries, settings and model.
     pub state: &'a State,
     /// The contexts that clients were given.
@@ -29,12 +31,5 @@ impl<'a> Facts<'a> {
         let minute = Duration::from_secs(59);
         let at = self.wall.checked_add(wait.saturating_add(minute)).unwrap_or(self.wall);
         at.strftime("%H:%M UTC").to_string()
-    }
-}
-
-impl Core {
-    /// The facts now.
-    pub(super) fn facts(&self) -> Facts<'_> {
-        Facts::of(&self.state, &self.recoveries.contexts, self.now, &self.stamps)
     }
 }
