@@ -2,18 +2,96 @@
 //! matters here: a keyword that is not known fails the test, and so does a field that no schema names, unless the
 //! schema says that there may be others.
 
+use regex::Regex;
 use serde_json::{Map, Value};
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{Mutex, PoisonError},
+};
+
+/// Where a value is not what its schema says. The text is written only where a test fails: most of these are alternatives that do
+/// not apply, and their values can be long.
+#[derive(Debug)]
+pub enum Problem<'a> {
+    /// A value that is not as expected.
+    Value(&'a Value, Expected<'a>),
+    /// A problem below a field, an item or a definition.
+    Below(Place<'a>, Box<Self>),
+    /// No alternative applies.
+    NoneOf(Vec<Self>),
+    /// More alternatives apply than one.
+    Several(usize),
+    Missing(&'a str),
+    Unknown(&'a str),
+    /// The schema forbids the value.
+    Forbidden(&'a Value),
+}
+
+/// The demand of a keyword.
+#[derive(Debug)]
+pub enum Expected<'a> {
+    Argument(&'a Value),
+    AtLeast(&'a Value),
+    AtMost(&'a Value),
+    Items(u64),
+}
+
+#[derive(Debug)]
+pub enum Place<'a> {
+    Field(&'a str),
+    Item(usize),
+}
+
+impl fmt::Display for Problem<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Value(value, expected) => write!(f, "{:.200} is not {expected}", value.to_string()),
+            Self::Below(Place::Field(name), problem) => write!(f, "{name}: {problem}"),
+            Self::Below(Place::Item(at), problem) => write!(f, "{at}: {problem}"),
+            Self::NoneOf(problems) => {
+                let problems: Vec<String> = problems.iter().map(Self::to_string).collect();
+                write!(f, "none of: {}", problems.join("; "))
+            }
+            Self::Several(several) => write!(f, "{several} at once, where one is meant"),
+            Self::Missing(name) => write!(f, "{name} is missing"),
+            Self::Unknown(name) => write!(f, "nobody knows the field {name}"),
+            Self::Forbidden(value) => write!(f, "{value} must not be there"),
+        }
+    }
+}
+
+impl fmt::Display for Expected<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Argument(argument) => write!(f, "{argument}"),
+            Self::AtLeast(least) => write!(f, "{least} or more"),
+            Self::AtMost(most) => write!(f, "{most} or less"),
+            Self::Items(least) => write!(f, "{least} items or more"),
+        }
+    }
+}
 
 /// Where `value` is not what `schema` says; none where it is.
 pub fn problem(root: &Value, schema: &Value, value: &Value) -> Option<String> {
+    find(root, schema, value).map(|problem| problem.to_string())
+}
+
+fn find<'a>(root: &'a Value, schema: &'a Value, value: &'a Value) -> Option<Problem<'a>> {
     let Value::Object(keywords) = schema else {
-        return (schema == &Value::Bool(false)).then(|| format!("{value} must not be there"));
+        return (schema == &Value::Bool(false)).then_some(Problem::Forbidden(value));
     };
     keywords.iter().find_map(|(keyword, argument)| check(root, keywords, keyword, argument, value))
 }
 
-fn check(root: &Value, schema: &Map<String, Value>, keyword: &str, argument: &Value, value: &Value) -> Option<String> {
-    let wrong = |expected: &str| Some(format!("{:.200} is not {expected}", value.to_string()));
+fn check<'a>(
+    root: &'a Value,
+    schema: &'a Map<String, Value>,
+    keyword: &str,
+    argument: &'a Value,
+    value: &'a Value,
+) -> Option<Problem<'a>> {
+    let unless = |fits: bool| (!fits).then_some(Problem::Value(value, Expected::Argument(argument)));
     match keyword {
         "description" | "title" | "default" | "$schema" | "$defs" => None,
         // Sizes of integers: JSON has one kind.
@@ -23,7 +101,7 @@ fn check(root: &Value, schema: &Map<String, Value>, keyword: &str, argument: &Va
         "$ref" => {
             let path = argument.as_str().expect("a reference").trim_start_matches('#');
             let target = root.pointer(path).unwrap_or_else(|| panic!("{path} leads nowhere"));
-            problem(root, target, value).map(|it| format!("{}: {it}", path.trim_start_matches("/$defs/")))
+            below(root, target, value, Place::Field(path.trim_start_matches("/$defs/")))
         }
         "type" => {
             let is = |name: &Value| match name.as_str().expect("a type") {
@@ -36,75 +114,74 @@ fn check(root: &Value, schema: &Map<String, Value>, keyword: &str, argument: &Va
                 "object" => value.is_object(),
                 other => panic!("there is no type {other}"),
             };
-            let fits = argument.as_array().map_or_else(|| is(argument), |names| names.iter().any(is));
-            if fits { None } else { wrong(&argument.to_string()) }
+            unless(argument.as_array().map_or_else(|| is(argument), |names| names.iter().any(is)))
         }
-        "const" => {
-            if argument == value {
-                None
-            } else {
-                wrong(&argument.to_string())
-            }
-        }
-        "enum" => {
-            if list(argument).contains(value) {
-                None
-            } else {
-                wrong(&argument.to_string())
-            }
-        }
+        "const" => unless(argument == value),
+        "enum" => unless(list(argument).contains(value)),
         "minimum" => match (value.as_f64(), argument.as_f64()) {
-            (Some(value), Some(least)) if value < least => wrong(&format!("{argument} or more")),
+            (Some(number), Some(least)) if number < least => Some(Problem::Value(value, Expected::AtLeast(argument))),
             _ => None,
         },
         "maximum" => match (value.as_f64(), argument.as_f64()) {
-            (Some(value), Some(most)) if value > most => wrong(&format!("{argument} or less")),
+            (Some(number), Some(most)) if number > most => Some(Problem::Value(value, Expected::AtMost(argument))),
             _ => None,
         },
-        "pattern" => {
-            let pattern = regex::Regex::new(argument.as_str().expect("a pattern")).expect("a pattern");
-            if value.as_str().is_none_or(|text| pattern.is_match(text)) { None } else { wrong(&argument.to_string()) }
-        }
+        "pattern" => unless(value.as_str().is_none_or(|text| matches(argument.as_str().expect("a pattern"), text))),
         "minItems" => match (value.as_array(), argument.as_u64()) {
-            (Some(items), Some(least)) if (items.len() as u64) < least => wrong(&format!("{argument} items or more")),
+            (Some(items), Some(least)) if (items.len() as u64) < least => {
+                Some(Problem::Value(value, Expected::Items(least)))
+            }
             _ => None,
         },
-        "items" => value.as_array()?.iter().enumerate().find_map(|(at, item)| inside(root, argument, item, &at)),
+        "items" => {
+            let mut items = value.as_array()?.iter().enumerate();
+            items.find_map(|(at, item)| below(root, argument, item, Place::Item(at)))
+        }
         "properties" => {
             let object = value.as_object()?;
             let known = argument.as_object().expect("properties");
             let open =
                 ["additionalProperties", "oneOf", "anyOf", "allOf", "$ref"].iter().any(|it| schema.contains_key(*it));
             let stranger = object.keys().find(|key| !open && !known.contains_key(*key) && *key != "_meta");
-            let named = known.iter().find_map(|(key, schema)| inside(root, schema, object.get(key)?, key));
-            named.or_else(|| stranger.map(|key| format!("nobody knows the field {key}")))
+            let named = known.iter().find_map(|(key, schema)| below(root, schema, object.get(key)?, Place::Field(key)));
+            named.or_else(|| stranger.map(|key| Problem::Unknown(key)))
         }
         "required" => {
             let object = value.as_object()?;
-            let missing = list(argument).iter().find(|key| !object.contains_key(key.as_str().expect("a name")));
-            missing.map(|key| format!("{key} is missing"))
+            let mut names = list(argument).iter().map(|name| name.as_str().expect("a name"));
+            names.find(|name| !object.contains_key(*name)).map(Problem::Missing)
         }
         "additionalProperties" => {
             let known = schema.get("properties").and_then(Value::as_object);
             let others = value.as_object()?.iter().filter(|(key, _)| !known.is_some_and(|it| it.contains_key(*key)));
-            others.into_iter().find_map(|(key, value)| inside(root, argument, value, key))
+            others.into_iter().find_map(|(key, value)| below(root, argument, value, Place::Field(key)))
         }
-        "allOf" => list(argument).iter().find_map(|part| problem(root, part, value)),
+        "allOf" => list(argument).iter().find_map(|part| find(root, part, value)),
         "anyOf" | "oneOf" => {
-            let problems: Vec<_> = list(argument).iter().filter_map(|part| problem(root, part, value)).collect();
+            let problems: Vec<_> = list(argument).iter().filter_map(|part| find(root, part, value)).collect();
             match list(argument).len() - problems.len() {
-                0 => Some(format!("none of: {}", problems.join("; "))),
+                0 => Some(Problem::NoneOf(problems)),
                 1 => None,
                 _ if keyword == "anyOf" => None,
-                several => Some(format!("{several} at once, where one is meant")),
+                several => Some(Problem::Several(several)),
             }
         }
         other => panic!("the keyword {other} is not checked yet"),
     }
 }
 
-fn inside(root: &Value, schema: &Value, value: &Value, at: &dyn std::fmt::Display) -> Option<String> {
-    problem(root, schema, value).map(|it| format!("{at}: {it}"))
+fn below<'a>(root: &'a Value, schema: &'a Value, value: &'a Value, place: Place<'a>) -> Option<Problem<'a>> {
+    find(root, schema, value).map(|problem| Problem::Below(place, problem.into()))
+}
+
+/// Whether a text matches a pattern. Schemas have few patterns, and each is compiled once.
+fn matches(pattern: &str, text: &str) -> bool {
+    static PATTERNS: Mutex<BTreeMap<String, Regex>> = Mutex::new(BTreeMap::new());
+    let mut patterns = PATTERNS.lock().unwrap_or_else(PoisonError::into_inner);
+    if !patterns.contains_key(pattern) {
+        patterns.insert(pattern.to_owned(), Regex::new(pattern).expect("a pattern"));
+    }
+    patterns[pattern].is_match(text)
 }
 
 fn list(value: &Value) -> &[Value] {

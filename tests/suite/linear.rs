@@ -30,6 +30,17 @@ fn by_hand() -> bool {
     std::env::var_os(SIZE_VARIABLE).is_some()
 }
 
+/// A daemon that maintains nothing by itself. Its allocator has one arena. With several, a peak depends on the threads that work by
+/// chance, and requests are run again.
+fn daemon() -> Daemon {
+    let home = home();
+    let mut command = home.command();
+    command.env("MALLOC_ARENA_MAX", "1");
+    let mut daemon = Daemon::of(home, command);
+    daemon.ok("initialize", json!({"protocolVersion": 1}));
+    daemon
+}
+
 /// The settings of a daemon that maintains nothing by itself.
 fn home() -> Home {
     let home = Home::new();
@@ -231,7 +242,7 @@ fn session(home: &Home, id: &str, size: usize) -> PathBuf {
 
 /// The cost of a request with an input of this size, in bytes.
 fn cost(method: &str, input: &Sized, size: usize) -> Option<Cost> {
-    let mut daemon = Daemon::at(home());
+    let mut daemon = daemon();
     let opened = |daemon: &mut Daemon, id: &str, size: usize| {
         let path = session(&daemon.home, id, size);
         let answer = daemon.ok("session/load", json!({"path": path}));

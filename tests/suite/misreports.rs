@@ -10,8 +10,11 @@ mod row;
 mod rows;
 mod truth;
 
-use crate::support::{Daemon, at_once, user};
-use row::{Room, Row};
+use crate::{
+    support::{Daemon, at_once, user},
+    wire::is_whole,
+};
+use row::{Deserves, Room, Row};
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, sync::Mutex, time::Duration};
 
@@ -44,13 +47,26 @@ fn compactions_of_twin(daemon: &mut Option<Daemon>, row: &Row, like: String) -> 
     })
 }
 
+/// The windows of a row by its place in its table. In a run that is not whole few rows have both, because the reports of a table
+/// have one sort of fault. The first eight rows have more, so that every rule about rewritten contexts is still held. Only a wide
+/// window is sure to show that a server cuts prompts.
+fn rooms(at: usize, row: &Row) -> &'static [Room] {
+    match at % 3 {
+        _ if is_whole() || at == 0 => &[Room::Wide, Room::Narrow],
+        1 if at < 8 => &[Room::Wide, Room::Narrow],
+        2 if row.deserves != Deserves::Window => &[Room::Narrow],
+        _ => &[Room::Wide],
+    }
+}
+
 /// Runs these rows in windows of both sizes, several after each other in one daemon, and returns the faults of the daemon.
 fn faults(rows: &[Row]) -> Vec<String> {
     let faults = Mutex::new(Vec::new());
+    let rows: Vec<(usize, &Row)> = rows.iter().enumerate().collect();
     at_once(rows.chunks(rows.len().div_ceil(2).max(1)), |rows| {
         let mut daemon = Some(warm());
-        for row in rows {
-            for room in [Room::Wide, Room::Narrow] {
+        for (at, row) in rows {
+            for room in rooms(*at, row).iter().copied() {
                 let like = format!("{:?} {:?} {room:?}", row.counts, row.habits);
                 let honest = match room {
                     Room::Wide => 0,

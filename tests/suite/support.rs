@@ -326,10 +326,17 @@ impl Daemon {
     }
 
     pub fn wait(&mut self) -> ExitStatus {
+        const STEP: Duration = Duration::from_millis(5);
         let end = Instant::now() + LONG;
         loop {
-            while let Ok(frame) = self.frames.recv_timeout(Duration::from_millis(5)) {
-                self.events.push(frame);
+            // A closed stdout answers at once, and the process ends later.
+            match self.frames.recv_timeout(STEP) {
+                Ok(frame) => {
+                    self.events.push(frame);
+                    continue;
+                }
+                Err(RecvTimeoutError::Disconnected) => std::thread::sleep(STEP),
+                Err(RecvTimeoutError::Timeout) => {}
             }
             if let Some(status) = self.child.try_wait().expect("a child can be waited for") {
                 while let Ok(frame) = self.frames.recv_timeout(Duration::from_millis(50)) {
