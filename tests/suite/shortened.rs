@@ -118,3 +118,25 @@ fn a_long_title_of_another_program_is_shortened_and_its_fork_is_loaded() {
     let file = std::fs::read(fork["path"].as_str().expect("a path")).expect("a file");
     assert!(file.split(|byte| *byte == b'\n').next().is_some_and(|header| header.len() < 8_192));
 }
+
+#[test]
+fn a_session_with_a_long_header_is_listed() {
+    let home = Home::new();
+    let folder = home.path("data/sessions/--project--");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let sizes = [10_000, 70_000, 300_000, 1_000_000];
+    for size in sizes {
+        let mut head = header(&format!("long-{size}"));
+        head["notes"] = json!("n".repeat(size));
+        let lines = [head.to_string(), entries(&[user("Hello.")])[0].to_string()].join("\n") + "\n";
+        std::fs::write(folder.join(format!("{size}.jsonl")), lines).expect("a file");
+    }
+    let mut command = home.command();
+    command.args(["sessions", "--json"]);
+    let (_, out, err) = run(command);
+    let found: Value = serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}{err}"));
+    assert_eq!((found["sessions"].as_array().map(Vec::len), &found["leftOut"]), (Some(sizes.len()), &json!([])));
+    let mut daemon = Daemon::at(home);
+    let listed = daemon.ok("session/list", json!({}));
+    assert_eq!(listed["sessions"].as_array().map(Vec::len), Some(sizes.len()), "{listed}");
+}
