@@ -61,6 +61,9 @@ pub enum NavigateAnswer {
         /// Error of a failed operation.
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<ErrorData>,
+        /// Text of the error.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error_message: Option<String>,
     },
 }
 
@@ -120,6 +123,9 @@ pub enum HandoffAnswer {
         /// Error of a failed operation.
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<ErrorData>,
+        /// Text of the error.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error_message: Option<String>,
     },
     /// With `dryRun`: the document.
     Draft {
@@ -165,5 +171,8 @@ pub enum ReferenceAnswer {
         /// Error of a failed operation.
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<ErrorData>,
+        /// Text of the error.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error_message: Option<String>,
     },
 }
