@@ -69,6 +69,10 @@ fn check(root: &Value, schema: &Map<String, Value>, keyword: &str, argument: &Va
             (Some(items), Some(least)) if (items.len() as u64) < least => wrong(&format!("{argument} items or more")),
             _ => None,
         },
+        "maxItems" => match (value.as_array(), argument.as_u64()) {
+            (Some(items), Some(most)) if items.len() as u64 > most => wrong(&format!("{argument} items or fewer")),
+            _ => None,
+        },
         "items" => value.as_array()?.iter().enumerate().find_map(|(at, item)| inside(root, argument, item, &at)),
         "properties" => {
             let object = value.as_object()?;
@@ -121,7 +125,7 @@ fn what_is_wrong_is_found() {
             "id": { "$ref": "#/$defs/Id" },
             "count": { "type": ["integer", "null"], "minimum": 0, "maximum": 9 },
             "what": { "oneOf": [{ "type": "string", "const": "a" }, { "type": "string", "enum": ["b", "c"] }] },
-            "list": { "type": "array", "minItems": 1, "items": { "type": "object", "properties": {}, "additionalProperties": { "type": "number" } } },
+            "list": { "type": "array", "minItems": 1, "maxItems": 2, "items": { "type": "object", "properties": {}, "additionalProperties": { "type": "number" } } },
         },
         "required": ["id"],
     });
@@ -131,6 +135,7 @@ fn what_is_wrong_is_found() {
         json!(7),
         json!({}),
         json!({ "id": "X" }),
+        json!({ "id": "x", "list": [{}, {}, {}] }),
         json!({ "id": "x", "count": -1 }),
         json!({ "id": "x", "count": 10 }),
         json!({ "id": "x", "count": 1.5 }),
