@@ -55,7 +55,7 @@ impl Named {
 
     fn choose_from(&self, mut settings: Settings) -> Result<Chosen, String> {
         let Named { model, base_url, api } = self;
-        let at = settings.models.place(&model);
+        let at = settings.models.place(model);
         let mut set = at.map(|at| settings.models.change(|models| models.remove(at))).unwrap_or_else(|| {
             ModelSettings { provider: model.provider.clone(), id: model.id.clone(), ..ModelSettings::default() }
         });

@@ -38,6 +38,7 @@ pub struct NavigateParams {
 /// Result of `session/navigate`. The form follows from `wait`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(untagged, rename_all_fields = "camelCase")]
+#[expect(clippy::large_enum_variant, reason = "one lives at a time")]
 pub enum NavigateAnswer {
     /// The navigation has started. Its events follow.
     Started {
