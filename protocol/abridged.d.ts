@@ -1233,6 +1233,8 @@ export type CompactAnswer =
       newSessionId?: SessionId | null;
       /** Error of a failed operation. */
       error?: ErrorData | null;
+      /** Text of the error. */
+      errorMessage?: string | null;
       /** Reason of a skipped operation. */
       skippedReason?: string | null;
     }
@@ -1605,6 +1607,8 @@ export type NavigateAnswer =
       summaryEntryId: EntryId | null;
       /** Error of a failed operation. */
       error?: ErrorData | null;
+      /** Text of the error. */
+      errorMessage?: string | null;
     };
 
 /** Params of `session/reference`. */
@@ -1636,6 +1640,8 @@ export type ReferenceAnswer =
       entryId?: EntryId | null;
       /** Error of a failed operation. */
       error?: ErrorData | null;
+      /** Text of the error. */
+      errorMessage?: string | null;
     };
 
 /** Params of `session/handoff`. */
@@ -1679,6 +1685,8 @@ export type HandoffAnswer =
       savedPath?: string | null;
       /** Error of a failed operation. */
       error?: ErrorData | null;
+      /** Text of the error. */
+      errorMessage?: string | null;
     }
   /** With `dryRun`: the document. */
   | {

@@ -7,6 +7,7 @@ pub mod files;
 pub mod layers;
 pub mod limits;
 pub mod masked;
+mod models;
 pub mod patch;
 pub mod problem;
 pub mod prompt_files;
@@ -19,6 +20,7 @@ mod typed;
 pub use crate::secret::Secret;
 pub use layers::{Layers, Source, Sourced};
 pub use limits::{Limits, TokenLimit};
+pub use models::Models;
 pub use problem::{Flaw, Problem, Subject};
 
 use crate::{
@@ -45,7 +47,8 @@ pub struct Settings {
     /// asked.
     pub default_model: Option<String>,
     /// The models.
-    pub models: Vec<ModelSettings>,
+    #[schemars(with = "Vec<ModelSettings>")]
+    pub models: Models,
     /// Compaction of sessions.
     pub compaction: CompactionSettings,
     /// Pruning of old tool results.
@@ -490,7 +493,7 @@ impl Settings {
     /// The configuration of a model.
     #[must_use]
     pub fn model(&self, model: &ModelRef) -> Option<&ModelSettings> {
-        self.models.iter().find(|it| it.provider == model.provider && it.id == model.id)
+        self.models.find(model)
     }
 }
 

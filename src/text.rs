@@ -1,4 +1,6 @@
-//! Cutting texts: always on a character, never in the middle of one.
+//! Cutting texts, always on a character and never in the middle of one, and the size of JSON texts.
+
+pub mod values;
 
 /// The first `chars` characters of `text`.
 #[must_use]
@@ -51,6 +53,18 @@ pub fn one_line(text: &str, chars: usize) -> String {
         return cut;
     }
     line
+}
+
+/// A text of at most so many bytes, with an ellipsis at its end where it was longer.
+#[must_use]
+pub fn shortened(mut text: String, bytes: usize) -> String {
+    const ELLIPSIS: char = '…';
+    if text.len() > bytes {
+        let end = (0..=bytes.saturating_sub(ELLIPSIS.len_utf8())).rev().find(|end| text.is_char_boundary(*end));
+        text.truncate(end.unwrap_or(0));
+        text.push(ELLIPSIS);
+    }
+    text
 }
 
 #[cfg(test)]

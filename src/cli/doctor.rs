@@ -31,6 +31,7 @@ use rustix::fs::{Access, access};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::{
+    collections::HashSet,
     fs,
     path::{Path, PathBuf},
     time::SystemTime,
@@ -153,7 +154,8 @@ fn find(places: &Places, folder: PathBuf, ask: bool) -> Result<Findings, String>
         what: fault,
     }));
     let models = models(&windows, &sourced, ask)?;
-    problems.extend(models.iter().flat_map(|model| of_model(model, &models, &variable)));
+    let names: HashSet<String> = models.iter().map(|model| name_of(&model.listed)).collect();
+    problems.extend(models.iter().flat_map(|model| of_model(model, &names, &variable)));
     problems.extend(sourced.settings.compaction.models.iter().filter(|it| ModelRef::parse(it).is_none()).map(no_model));
     problems.sort_by_key(|problem| problem.weight != Weight::Broken);
     Ok(Findings {
@@ -244,7 +246,7 @@ fn odd_lock(lock: &Path) -> Option<Finding> {
 }
 
 /// Faults of a model's settings.
-fn of_model(model: &Model, all: &[Model], variable: &dyn Fn(&str) -> Option<String>) -> Vec<Finding> {
+fn of_model(model: &Model, all: &HashSet<String>, variable: &dyn Fn(&str) -> Option<String>) -> Vec<Finding> {
     let listed = &model.listed;
     let name = name_of(listed);
     let found = |weight: Weight, key: &str, what: String| Finding {
@@ -257,7 +259,7 @@ fn of_model(model: &Model, all: &[Model], variable: &dyn Fn(&str) -> Option<Stri
     let odd = |key: &str, what: String| found(Weight::Odd, key, what);
     let key = listed.api_key_env.as_deref().filter(|it| variable(it).is_none());
     let key = key.map(|it| odd("apiKeyEnv", format!("the environment has no {it}; without a key it may not answer")));
-    let promoted = listed.promote_to.as_ref().filter(|to| !all.iter().any(|it| name_of(&it.listed) == **to));
+    let promoted = listed.promote_to.as_ref().filter(|to| !all.contains(*to));
     let promoted =
         promoted.map(|to| odd("promoteTo", format!("{to} is not among the models; add it, or take this out")));
     // Of the others their hosts ask them, and only their sizes matter here.
@@ -423,9 +425,11 @@ fn aligned(rows: &[Vec<String>], paint: &Paint) -> String {
     // The last cell of a row takes no width from the others.
     let cells = |column: usize| rows.iter().filter(move |row| column + 1 < row.len()).map(move |row| &row[column]);
     let width = |column: usize| cells(column).map(|cell| cell.chars().count()).max().unwrap_or(0);
+    // Measured once: a width is that of thousands of rows.
+    let widths: Vec<usize> = (0..rows.iter().map(Vec::len).max().unwrap_or(0)).map(width).collect();
     let line = |row: &Vec<String>| {
         let cells = row.iter().enumerate().map(|(column, cell)| match column {
-            _ if column + 1 < row.len() => format!("{cell:<width$}", width = width(column)),
+            _ if column + 1 < row.len() => format!("{cell:<width$}", width = widths[column]),
             0 => cell.clone(),
             _ => paint.dim(cell),
         });

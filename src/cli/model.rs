@@ -55,15 +55,13 @@ impl Named {
 
     fn choose_from(&self, mut settings: Settings) -> Result<Chosen, String> {
         let Named { model, base_url, api } = self;
-        let at = settings.models.iter().position(|it| it.provider == model.provider && it.id == model.id);
-        let mut set = at.map(|at| settings.models.remove(at)).unwrap_or_else(|| ModelSettings {
-            provider: model.provider.clone(),
-            id: model.id.clone(),
-            ..ModelSettings::default()
+        let at = settings.models.place(model);
+        let mut set = at.map(|at| settings.models.change(|models| models.remove(at))).unwrap_or_else(|| {
+            ModelSettings { provider: model.provider.clone(), id: model.id.clone(), ..ModelSettings::default() }
         });
         set.base_url = base_url.clone().or(set.base_url);
         set.api = api.or(set.api);
-        settings.models.insert(0, set);
+        settings.models.change(|models| models.insert(0, set));
         let candidate = Situation {
             former: None,
             settings: &settings,

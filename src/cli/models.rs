@@ -29,6 +29,7 @@ use crate::{
 use serde::Serialize;
 use serde_json::Value;
 use std::{
+    collections::HashSet,
     sync::{
         Arc,
         atomic::{AtomicU32, Ordering},
@@ -103,13 +104,9 @@ pub(super) fn models(windows: &Windows, sourced: &Sourced, ask: bool) -> Result<
 fn look(sourced: &Sourced, windows: &Windows) -> Vec<(Model, Option<Candidate>)> {
     let learned = windows.learned();
     let settings = &sourced.settings;
-    let mut listed = catalog(sourced, &learned, None);
     let named: Vec<ModelRef> = settings.compaction.models.iter().filter_map(|it| ModelRef::parse(it)).collect();
-    for model in &named {
-        if !listed.iter().any(|it| it.model() == *model) {
-            listed.extend(catalog(sourced, &learned, Some(model)).into_iter().find(|it| it.model() == *model));
-        }
-    }
+    let listed = catalog(sourced, &learned, &named);
+    let named: HashSet<ModelRef> = named.into_iter().collect();
     let situation = Situation {
         settings,
         session: None,

@@ -16,6 +16,7 @@ mod reset;
 mod stamps;
 mod system;
 mod todos;
+mod unread;
 mod writing;
 
 pub use compaction::Compaction;
@@ -28,6 +29,7 @@ pub use requested::{Gap, Requested};
 pub use reset::Reset;
 pub use stamps::{Stamp, Stamps, milliseconds, timestamp};
 pub use todos::{CarriedTodos, Todo, TodoState};
+pub use unread::Unread;
 pub use writing::{line, one_line, raw};
 
 use crate::{
@@ -40,6 +42,7 @@ use crate::{
         tokens::{self, Estimator, Size},
     },
     ids::EntryId,
+    text::values,
 };
 use escapes::without_half_pairs;
 use serde::{Deserialize, Serialize};
@@ -131,7 +134,7 @@ pub struct BranchSummary {
     pub summary: String,
     /// File lists.
     #[serde(default)]
-    pub details: Option<Value>,
+    pub details: Option<Unread>,
     #[serde(default)]
     from_extension: Option<bool>,
     #[serde(default)]
@@ -174,7 +177,7 @@ pub struct Custom {
     pub custom_type: String,
     /// Its data.
     #[serde(default)]
-    pub data: Value,
+    data: Option<Unread>,
 }
 
 /// The reason for which a line is no entry.
@@ -244,7 +247,9 @@ impl Entry {
         let (id, parent) = Self::ids(&head)?;
         let timestamp =
             head.timestamp.map(|json| text(json).unwrap_or(json.get().into())).unwrap_or_default().into_owned();
-        let body = Body::read(&line, &id, &head).map_or(Body::Unknown, |body| mirror::marked(body, &line));
+        // The fields of a type are read into trees.
+        let body = values::check(&line).ok().and_then(|()| Body::read(&line, &id, &head));
+        let body = body.map_or(Body::Unknown, |body| mirror::marked(body, &line));
         let size = body.size();
         let kind = head.kind.to_string();
         Ok(Self { id, parent, timestamp, body, kind, line, size })
@@ -254,7 +259,13 @@ impl Entry {
     /// should be told.
     #[must_use]
     pub fn unreadable(&self) -> bool {
-        const KNOWN: [&str; 10] = [
+        matches!(self.body, Body::Unknown) && Self::is_known(&self.kind)
+    }
+
+    /// Whether the fields of an entry of this type are read.
+    #[must_use]
+    pub fn is_known(kind: &str) -> bool {
+        const KNOWN: [&str; 11] = [
             "message",
             "compaction",
             "branch_summary",
@@ -265,8 +276,15 @@ impl Entry {
             "session_info",
             "model_change",
             "thinking_level_change",
+            "reset_boundary",
         ];
-        matches!(self.body, Body::Unknown) && KNOWN.contains(&self.kind.as_str())
+        KNOWN.contains(&kind)
+    }
+
+    /// Whether the line has too many values and keys for one of its type.
+    #[must_use]
+    pub fn is_too_large(&self) -> bool {
+        self.unreadable() && values::check(&self.line).is_err()
     }
 
     /// An answer whose usage has a count that is no number: the message is in the context, its usage is not used.
@@ -448,16 +466,24 @@ impl Entry {
     /// Whether it records a request of this daemon, answered or failed, and nothing of the conversation.
     #[must_use]
     pub fn records_request(&self) -> bool {
-        matches!(self.body, Body::Usage) || self.ours("speculation_failed").is_some()
+        matches!(self.body, Body::Usage) || self.is_ours("speculation_failed")
     }
 
     /// The data of a custom entry of ours: `ours("undo")` reads `abridged.undo`.
     #[must_use]
-    pub fn ours(&self, name: &str) -> Option<&Value> {
+    pub fn ours(&self, name: &str) -> Option<Value> {
         match &self.body {
-            Body::Custom(custom) if custom.custom_type.strip_prefix(OURS) == Some(name) => Some(&custom.data),
+            Body::Custom(custom) if self.is_ours(name) => {
+                Some(custom.data.as_ref().map(Unread::read).unwrap_or_default())
+            }
             _ => None,
         }
+    }
+
+    /// Whether it is a custom entry of ours with this name.
+    #[must_use]
+    pub fn is_ours(&self, name: &str) -> bool {
+        matches!(&self.body, Body::Custom(custom) if custom.custom_type.strip_prefix(OURS) == Some(name))
     }
 
     /// The compaction that it takes back.
@@ -470,7 +496,7 @@ impl Entry {
     #[must_use]
     pub fn requested(&self) -> Option<(EntryId, Requested)> {
         let data = self.ours("report")?;
-        Some((data.get("entryId")?.as_str()?.into(), Requested::of(data)))
+        Some((data.get("entryId")?.as_str()?.into(), Requested::of(&data)))
     }
 
     /// A text that was pinned as an entry of its own.
@@ -526,7 +552,7 @@ impl Entry {
             // A pin of an entry that is sent anyway changes nothing.
             Body::Custom(_) => {
                 self.undoes().is_some()
-                    || self.ours("unpin").is_some()
+                    || self.is_ours("unpin")
                     || self.ours("pin").is_some_and(|data| data.get("text").is_some())
             }
             _ => false,

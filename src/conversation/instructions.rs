@@ -156,7 +156,7 @@ impl Announced {
     /// Whether an entry announces instructions.
     #[must_use]
     pub fn by(entry: &Entry) -> bool {
-        entry.ours("session").is_some() || entry.is_from(Role::System)
+        entry.is_ours("session") || entry.is_from(Role::System)
     }
 
     /// Takes the next entry of the path.

@@ -447,10 +447,10 @@ impl Path {
         past.into_iter().flat_map(|past| &past.pins).for_each(|pin| pins.add(pin.into(), None));
         for entry in &self.entries[from.max(cleared)..] {
             let target = |data: &Value| Some(EntryId::from(data.get("entryId")?.as_str()?));
-            if let Some(id) = entry.ours("unpin").and_then(target) {
+            if let Some(id) = entry.ours("unpin").as_ref().and_then(target) {
                 pins.remove(&id);
             } else if let Some(data) = entry.ours("pin") {
-                let Some(id) = target(data) else { continue };
+                let Some(id) = target(&data) else { continue };
                 let text = |key: &str| data.get(key).and_then(Value::as_str);
                 if !pins.has(&id) {
                     pins.add(Pin { entry: id, text: text("text").map(str::to_owned) }, text("before"));
@@ -507,13 +507,13 @@ impl Path {
     /// System prompt, tools and settings, as they were stored last.
     #[must_use]
     pub fn session_data(&self) -> Option<Value> {
-        self.newest(|entry| entry.ours("session").cloned(), |past| past.session.clone())
+        self.newest(|entry| entry.ours("session"), |past| past.session.clone())
     }
 
     /// The data of the newest `abridged.after_turn` entry: a compaction that waits for the end of the turn, or the end of its
     /// wait. A compaction that leaves such an entry behind has it again behind it.
     #[must_use]
-    pub fn after_turn(&self) -> Option<&Value> {
+    pub fn after_turn(&self) -> Option<Value> {
         self.entries.iter().rev().find_map(|entry| entry.ours("after_turn"))
     }
 

@@ -15,7 +15,7 @@ use crate::{
     protocol::types::{ListAnswer, ListParams, ListedSession},
     regular,
     session::founding::HANDOFF,
-    text,
+    text::{self, values},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -32,8 +32,9 @@ use std::{
 /// Default number of sessions in a page.
 const PAGE: usize = 100;
 
-/// Bytes at the beginning of a file that are read for its first message: the second number where the first is too few.
-const HEADS: [usize; 2] = [8 * 1024, 64 * 1024];
+/// Bytes at the beginning of a file that are read for its first message: the second number where the first is too few, and the
+/// last one only where the header does not end before.
+const HEADS: [usize; 3] = [8 * 1024, 64 * 1024, header::LONGEST];
 
 /// Bytes at the end of a file that are read for a later name.
 const TAIL: usize = 16 * 1024;
@@ -284,7 +285,7 @@ fn face(path: &Path, size: u64) -> io::Result<Option<Face>> {
     for most in HEADS {
         file.by_ref().take((most - head.len()) as u64).read_to_end(&mut head)?;
         found = beginning(path, &head);
-        let enough = found.as_ref().is_some_and(|face| face.preview.is_some());
+        let enough = found.as_ref().is_some_and(|face| face.preview.is_some() || most >= HEADS[1]);
         if enough || (head.len() as u64) == size {
             break;
         }
@@ -305,7 +306,7 @@ fn beginning(path: &Path, head: &[u8]) -> Option<Face> {
         header::find(path, head).ok()?;
     let (mut preview, mut handed) = (None, None);
     for line in String::from_utf8_lossy(head).lines() {
-        let Ok(line) = serde_json::from_str::<Value>(line) else {
+        let Some(line) = values::check(line).ok().and_then(|()| serde_json::from_str::<Value>(line).ok()) else {
             continue;
         };
         if let Some(name) = named(&line) {

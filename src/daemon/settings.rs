@@ -314,7 +314,7 @@ impl DaemonMethod for ModelsList {
         match params.session_id {
             Some(id) => daemon.send(&id, Mail::Command(settings::models(), reply)),
             None => reply.ok(&ModelsListAnswer {
-                models: catalog(&daemon.settings.general(), &daemon.access.windows.learned(), None),
+                models: catalog(&daemon.settings.general(), &daemon.access.windows.learned(), &[]),
             }),
         }
     }

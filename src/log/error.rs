@@ -21,7 +21,7 @@ pub enum StoreError {
     #[error("{} is not a session file: {what}", .path.display())]
     Foreign { path: PathBuf, what: String },
     /// The operating system refused the operation.
-    #[error("{}: {what} ({source})", .path.display())]
+    #[error("{}: {what} ({source}){}", .path.display(), advice(source))]
     Io { path: PathBuf, what: Cow<'static, str>, source: io::Error },
     /// A link, a pipe or a foreign file is in the place of a file of the daemon.
     #[error("{}: {what}; nothing was written. Remove it, then try again; to look at the session, load it with readOnly: true", .path.display())]
@@ -44,6 +44,40 @@ impl StoreError {
     /// Wraps an error of the operating system on a path.
     pub fn io(path: &Path, what: &'static str) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
-        move |source| Self::Io { path, what: Cow::Borrowed(what), source }
+        move |source| match source.kind() {
+            // The bytes were there when their place was noted.
+            io::ErrorKind::UnexpectedEof => Self::Changed { path, what: "it is shorter than it was".to_owned() },
+            _ => Self::Io { path, what: Cow::Borrowed(what), source },
+        }
+    }
+}
+
+/// The next step after an error that a person can mend.
+fn advice(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => "; change the permissions of the file and its folder, then try again",
+        io::ErrorKind::ReadOnlyFilesystem => {
+            "; the file system is mounted read-only: mount it for writing, then try again"
+        }
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_of_the_operating_system_says_what_to_do_next() {
+        let path = Path::new("/s.jsonl");
+        let text = |kind: io::ErrorKind| StoreError::io(path, "cannot be read")(kind.into()).to_string();
+        let cut =
+            "/s.jsonl was changed by another program (it is shorter than it was); close the session and load it again";
+        assert_eq!(text(io::ErrorKind::UnexpectedEof), cut);
+        assert!(
+            text(io::ErrorKind::PermissionDenied)
+                .ends_with("change the permissions of the file and its folder, then try again")
+        );
+        assert!(text(io::ErrorKind::NotFound).ends_with(')'));
     }
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::{fs, io, path::Path};
 
 /// As much of a file is looked at for its header as pi looks at, in bytes.
-const LONGEST: usize = 1 << 20;
+pub const LONGEST: usize = 1 << 20;
 
 /// The longest id of a session, in bytes. Every event carries it. Those of all programs that were seen have 36.
 const LONGEST_ID: usize = 1_024;
@@ -126,6 +126,20 @@ pub fn find(path: &Path, beginning: &[u8]) -> Result<Found, StoreError> {
             _ => return Err(foreign("its first line is not a header {\"type\":\"session\",\"id\":…}")),
         }
     }
+}
+
+/// The line of a header of a new file.
+///
+/// # Errors
+/// When it is so long that no reader would find it.
+pub fn new_line(path: &Path, header: &Header) -> Result<String, StoreError> {
+    let line = header_line(header);
+    if line.len() < LONGEST {
+        return Ok(line);
+    }
+    let what =
+        format!("its header would have {} bytes, and {LONGEST} are the most; shorten its title and paths", line.len());
+    Err(StoreError::Foreign { path: path.to_owned(), what })
 }
 
 /// A header as it stands in a file, without its newline.

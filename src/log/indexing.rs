@@ -13,6 +13,7 @@ use crate::{
         repair::{self, Repair},
         source::Source,
     },
+    text::values,
 };
 use std::ops::{ControlFlow, Range};
 
@@ -133,15 +134,26 @@ impl Source {
             let oddity = index.push(head, spot, |gap| self.is_blank(gap));
             oddity.zip(head.id()).map(|(oddity, id)| odd(&oddity, &id, Some(number)))
         };
+        let large = |head: &Head<'_>, bytes: &[u8]| {
+            let is_large = std::str::from_utf8(bytes).is_ok_and(|text| values::check(text).is_err());
+            let id = head.id().filter(|_| Entry::is_known(&head.kind) && is_large)?;
+            Some(too_large(&head.kind, &id, Some(number)))
+        };
         let pieces = match pieces::whole(line, Form::Today) {
-            Ok(head) => return add(&head, line.spot(), index).into_iter().for_each(repair),
+            Ok(head) => {
+                let odd = add(&head, line.spot(), index);
+                return odd.into_iter().chain(large(&head, line.bytes)).for_each(repair);
+            }
             Err(pieces) => pieces,
         };
         repair(damaged(&pieces, number));
         for piece in &pieces {
             let spot = piece.spot(line);
             match piece {
-                Piece::Entry(_, head) => add(head, spot, index).into_iter().for_each(&mut *repair),
+                Piece::Entry(range, head) => {
+                    let odd = add(head, spot, index);
+                    odd.into_iter().chain(large(head, &line.bytes[range.clone()])).for_each(&mut *repair);
+                }
                 Piece::Broken(_, fault) => {
                     if let Some(ids) = &fault.ids {
                         index.push_broken(&ids.into(), spot, |gap| self.is_blank(gap));
@@ -219,12 +231,22 @@ pub fn odd(oddity: &Oddity, id: &str, line: Option<usize>) -> Repair {
     Repair { kind, line, detail }
 }
 
+/// The repair of an entry whose fields are not read.
+fn too_large(kind: &str, id: &str, line: Option<usize>) -> Repair {
+    let most = values::MOST;
+    let detail = format!("the {kind} {id} has more than {most} values and keys; it is kept, and is not in the context");
+    Repair { kind: "unreadable_entry", line, detail }
+}
+
 /// An entry that is kept and adds nothing, though its type says it should.
 pub fn unreadable(entry: &Entry) -> Option<Repair> {
     if entry.has_invalid_usage() {
         let detail =
             format!("a count of tokens in the usage of entry {} is no number; the usage is not used", entry.id);
         return Some(Repair { kind: "invalid_usage", line: None, detail });
+    }
+    if entry.is_too_large() {
+        return Some(too_large(&entry.kind, entry.id.as_str(), None));
     }
     let detail = format!(
         "the {} {} is not in the form of its type; it is kept, and is not in the context",

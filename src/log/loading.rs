@@ -13,7 +13,10 @@ use super::{
     source::{Source, Tail},
 };
 use crate::{
-    conversation::{entry::VERSION, path::Path},
+    conversation::{
+        entry::{Entry, VERSION},
+        path::Path,
+    },
     ids::EntryId,
 };
 use std::sync::Arc;
@@ -75,7 +78,10 @@ impl Source {
 
     /// Entries of a path that are not in the form of their type, by their lines where an index knows those.
     fn unreadable(&self, path: &Path, index: Option<&Index>) -> Result<Vec<Repair>, StoreError> {
-        let found = path.iter().filter_map(|entry| Some((unreadable(entry)?, &entry.id)));
+        // An index names those that are too large.
+        let named = |entry: &Entry| index.is_some() && entry.is_too_large();
+        let entries = path.iter().filter(|entry| !named(entry));
+        let found = entries.filter_map(|entry| Some((unreadable(entry)?, &entry.id)));
         let (mut repairs, ids): (Vec<Repair>, Vec<&EntryId>) = found.unzip();
         let Some(index) = index else { return Ok(repairs) };
         let spots: Vec<Option<Spot>> = ids.into_iter().map(|id| Some(index.spot(index.find(id)?))).collect();

@@ -14,6 +14,7 @@ use crate::{
     conversation::entry::{Entry, Header, VERSION},
     ids::{EntryId, SessionId},
     log::{index::Spot, repair::Repair},
+    text::values,
 };
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -24,7 +25,7 @@ use std::{io::Error, ops::ControlFlow, sync::Arc};
 /// # Errors
 /// When it cannot be read.
 pub fn read(file: &Bytes, found: &Found, length: u64) -> Result<(Vec<Arc<Entry>>, Vec<Repair>), Error> {
-    let mut old = Vec::new();
+    let mut migration = Migration::of(&found.header);
     let mut repairs = Vec::new();
     let mut number = found.lines;
     // The header is entry 0.
@@ -41,19 +42,20 @@ pub fn read(file: &Bytes, found: &Found, length: u64) -> Result<(Vec<Arc<Entry>>
         let mut broken = None;
         for (piece, index) in pieces.iter().zip(index..) {
             match piece {
-                Piece::Entry(range, _) => match serde_json::from_slice(&line.bytes[range.clone()]) {
-                    Ok(Value::Object(value)) => {
-                        old.push(OldLine { number, nth: entries, index, value });
+                Piece::Entry(range, _) => match value_of(&line.bytes[range.clone()]) {
+                    Ok(value) => {
+                        // One at a time: the values of a line take far more memory than its text.
+                        migration.add(OldLine { number, nth: entries, index, value });
                         entries += 1;
                     }
-                    _ => broken = Some("not an object with a type"),
+                    Err(what) => broken = Some(what),
                 },
-                Piece::Broken(_, fault) => broken = Some(fault.what.as_str()),
+                Piece::Broken(_, fault) => broken = Some(fault.what.clone()),
             }
         }
         index += pieces.len().max(1) as u64;
         if let Some(what) = broken {
-            repairs.push(bad_line(number, what, line.ended));
+            repairs.push(bad_line(number, &what, line.ended));
         } else if pieces.is_empty() && line.ended {
             repairs.push(bad_line(number, ZEROS, true));
         } else if entries == 1 && on_header && line.offset == found.end {
@@ -63,7 +65,7 @@ pub fn read(file: &Bytes, found: &Found, length: u64) -> Result<(Vec<Arc<Entry>>
         }
         ControlFlow::Continue(())
     })?;
-    let (entries, bad) = to_entries(&found.header, old);
+    let Migration { entries, bad, .. } = migration;
     repairs.extend(entries.iter().filter_map(|entry| unreadable(entry)));
     repairs.extend(bad.into_iter().map(|(line, what)| bad_line(line, &what, true)));
     let version = found.header.version;
@@ -82,36 +84,24 @@ fn bad_line(number: usize, what: &str, ended: bool) -> Repair {
 }
 
 /// A line that was read but is no entry of today yet.
-pub struct OldLine {
+struct OldLine {
     /// Its number in the file, from one.
-    pub number: usize,
+    number: usize,
     /// How many entries stand before it on the same line.
-    pub nth: usize,
+    nth: usize,
     /// Its index in the file as the first version counts: the header is 0, every entry counts once, blank lines do not.
     /// An entry that cannot be read any more counts, for it could be read when the index was written.
-    pub index: u64,
+    index: u64,
     /// The line.
-    pub value: Map<String, Value>,
+    value: Map<String, Value>,
 }
 
-/// The entries of an old file. Lines that make no entry even now come back as their numbers with what is wrong.
-pub fn to_entries(header: &Header, lines: Vec<OldLine>) -> (Vec<Arc<Entry>>, Vec<(usize, String)>) {
-    let mut migration = Migration { header, ids: Vec::new(), since: Vec::new(), last: None };
-    let mut entries = Vec::with_capacity(lines.len());
-    let mut bad = Vec::new();
-    for line in lines {
-        let number = line.number;
-        let text = Value::Object(migration.line(line)).to_string();
-        match Entry::parse(text.into()) {
-            Ok(entry) => {
-                let entry = Arc::new(entry);
-                migration.read(&entry);
-                entries.push(entry);
-            }
-            Err(error) => bad.push((number, error.to_string())),
-        }
-    }
-    (entries, bad)
+/// The values of an entry, or the reason why it is none.
+fn value_of(bytes: &[u8]) -> Result<Map<String, Value>, String> {
+    let no_entry = || "not an object with a type".to_owned();
+    let text = std::str::from_utf8(bytes).map_err(|_| no_entry())?;
+    values::check(text).map_err(|too_many| too_many.to_string())?;
+    serde_json::from_str(text).map_err(|_| no_entry())
 }
 
 /// The header of a file in the form of today.
@@ -121,6 +111,10 @@ pub fn to_header(header: &Header) -> Header {
 
 struct Migration<'a> {
     header: &'a Header,
+    /// The entries so far.
+    entries: Vec<Arc<Entry>>,
+    /// Lines that make no entry even now, with the reason.
+    bad: Vec<(usize, String)>,
     /// The id of each entry with its index in the file.
     ids: Vec<(u64, EntryId)>,
     /// The entries since the last compaction, for counts of messages.
@@ -128,7 +122,25 @@ struct Migration<'a> {
     last: Option<EntryId>,
 }
 
-impl Migration<'_> {
+impl<'a> Migration<'a> {
+    fn of(header: &'a Header) -> Self {
+        Self { header, entries: Vec::new(), bad: Vec::new(), ids: Vec::new(), since: Vec::new(), last: None }
+    }
+
+    /// Adds the next line.
+    fn add(&mut self, line: OldLine) {
+        let number = line.number;
+        let text = Value::Object(self.line(line)).to_string();
+        match Entry::parse(text.into()) {
+            Ok(entry) => {
+                let entry = Arc::new(entry);
+                self.read(&entry);
+                self.entries.push(entry);
+            }
+            Err(error) => self.bad.push((number, error.to_string())),
+        }
+    }
+
     fn line(&mut self, line: OldLine) -> Map<String, Value> {
         let OldLine { number, nth, index, mut value } = line;
         if self.header.version < 2 || !value.get("id").is_some_and(Value::is_string) {
@@ -198,17 +210,12 @@ mod tests {
     fn kept(lines: &[Value]) -> Vec<String> {
         let header: Header =
             serde_json::from_value(json!({"type": "session", "id": "s", "cwd": "/"})).expect("a header");
-        let old = lines
-            .iter()
-            .enumerate()
-            .map(|(at, value)| OldLine {
-                number: at + 2,
-                nth: 0,
-                index: at as u64 + 1,
-                value: value.as_object().expect("an object").clone(),
-            })
-            .collect();
-        let (entries, bad) = to_entries(&header, old);
+        let mut migration = Migration::of(&header);
+        for (at, value) in lines.iter().enumerate() {
+            let value = value.as_object().expect("an object").clone();
+            migration.add(OldLine { number: at + 2, nth: 0, index: at as u64 + 1, value });
+        }
+        let Migration { entries, bad, .. } = migration;
         assert!(bad.is_empty(), "{bad:?}");
         let context = crate::conversation::context::build(
             &crate::conversation::path::Path::of(&entries),

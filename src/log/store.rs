@@ -8,7 +8,7 @@ use super::{
     error::StoreError,
     file::SessionFile,
     follower::Follower,
-    header::{self, Found, header_line},
+    header::{self, Found},
     history::History,
     lock::Lock,
     names,
@@ -143,12 +143,12 @@ pub fn follow(source: Source, found: Found, indexed_at_once: u64, blocking: &Blo
 /// # Errors
 /// When the operating system refuses.
 pub fn create(path: &Path, header: &Header, first: &[String]) -> Result<(Box<dyn Log>, Source), StoreError> {
+    let line = header::new_line(path, header)?;
     let folder = path.parent().unwrap_or(Path::new("."));
     create_private_folder(folder)?;
     let mut lock = Lock::take(path)?;
     let file = Arc::new(regular::make(path).map_err(StoreError::io(path, "cannot be made"))?);
     lock.hold_session(path)?;
-    let line = header_line(header);
     let found = Found { header: header.clone(), title: None, end: line.len() as u64 + 1, lines: 1 };
     let source = Source::of(path.to_owned(), Bytes::File(file.clone()), &found);
     let medium = SessionFile::new(path.to_owned(), file, lock);
@@ -193,6 +193,7 @@ pub fn found_of(
     known: impl FnOnce() -> Result<Option<conversation::path::Path>, StoreError>,
     blocking: &Blocking,
 ) -> Result<Opened, StoreError> {
+    let line = header::new_line(path, header)?;
     let folder = path.parent().unwrap_or(Path::new("."));
     let what = "this new session cannot be written; nothing is left of it. Make room or make the folder writable, then try again";
     let failed = |error| StoreError::io(path, what)(error);
@@ -210,7 +211,7 @@ pub fn found_of(
             length += bytes.len() as u64;
             file.write_all(bytes).map_err(failed)
         };
-        add(format!("{}\n", header_line(header)).as_bytes())?;
+        add(format!("{line}\n").as_bytes())?;
         write(&mut add)?;
         if length > INDEXED_AT_ONCE {
             path_in_memory = known()?;

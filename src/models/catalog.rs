@@ -14,6 +14,7 @@ use crate::{
 };
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::collections::HashSet;
 
 /// A model and what is known of it.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -111,7 +112,7 @@ impl From<Source> for KnownBy {
 /// The models of the settings, then those that are only used: the default one, and a session's own; then those of which
 /// only a window was learned.
 #[must_use]
-pub fn catalog(sourced: &Sourced, learned: &Learned, in_use: Option<&ModelRef>) -> Vec<ListedModel> {
+pub fn catalog(sourced: &Sourced, learned: &Learned, in_use: &[ModelRef]) -> Vec<ListedModel> {
     let Sourced { settings, sources, .. } = sourced;
     let default = settings.model_by_default();
     // A list is taken from one place as a whole.
@@ -122,15 +123,11 @@ pub fn catalog(sourced: &Sourced, learned: &Learned, in_use: Option<&ModelRef>) 
         SaidBy::Catalog => KnownBy::Catalog,
         SaidBy::Default => KnownBy::Default,
     };
-    let mut named: Vec<ModelRef> = Vec::new();
     let configured = settings.models.iter().map(|it| ModelRef { provider: it.provider.clone(), id: it.id.clone() });
     let taught = learned.all().map(|row| row.model.clone());
-    for model in configured.chain(default.clone()).chain(in_use.cloned()).chain(taught) {
-        if !named.contains(&model) {
-            named.push(model);
-        }
-    }
-    let listed = named.into_iter().map(|model| {
+    let named = configured.chain(default.clone()).chain(in_use.iter().cloned()).chain(taught);
+    let mut seen = HashSet::new();
+    let listed = named.filter(|model| seen.insert(model.clone())).map(|model| {
         let nothing = ModelSettings::default();
         let set = settings.model(&model).unwrap_or(&nothing);
         let window = window(settings, learned.taught(settings, &model), Some(&model));
@@ -180,7 +177,7 @@ mod tests {
         let in_use = ModelRef { provider: "local".into(), id: "big".into() };
         let learned: Learned =
             serde_json::from_value(json!({"local/big": 64_000, "once/met": 32_000})).expect("windows");
-        let models = catalog(&sourced, &learned, Some(&in_use));
+        let models = catalog(&sourced, &learned, std::slice::from_ref(&in_use));
         let seen: Vec<_> = models
             .iter()
             .map(|it| (it.id.as_str(), it.context_window.value, it.context_window.source, it.default))

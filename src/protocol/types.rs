@@ -5,6 +5,7 @@ mod compaction;
 mod connection;
 mod forking;
 mod hooks;
+mod messages;
 mod not_built;
 mod reading;
 mod settings;
@@ -17,6 +18,7 @@ pub use compaction::*;
 pub use connection::*;
 pub use forking::*;
 pub use hooks::*;
+pub use messages::MOST_MESSAGES;
 pub use not_built::NotBuilt;
 pub use reading::*;
 pub use settings::*;
@@ -487,6 +489,8 @@ pub struct AppendParams {
     pub session_id: SessionId,
     /// Messages in the order in which they happened. In a provider's format: messages, items or contents of a request, and
     /// answers; a message with several tool results becomes several entries.
+    #[serde(deserialize_with = "messages::read")]
+    #[schemars(length(max = 50_000))]
     pub messages: Vec<GivenMessage>,
     /// Format of the messages. Default: `messages`.
     #[serde(default)]

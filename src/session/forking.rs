@@ -22,9 +22,10 @@ use crate::{
     models::ModelRef,
     protocol::{
         errors::Failure,
-        types::{ForkParams, ForkPosition},
+        types::{ForkParams, ForkPosition, LONGEST_PATH, LONGEST_TITLE},
     },
     settings::trust::Trust,
+    text,
     wire::rpc::Reply,
 };
 use serde_json::{Value, json};
@@ -83,6 +84,7 @@ impl Forking {
         if let Some(cwd) = cwd.as_ref().filter(|cwd| !Path::new(cwd).is_absolute()) {
             return Err(Failure::params("cwd", format!("{cwd:?} is not absolute; give the whole path of the folder")));
         }
+        Failure::if_longer("cwd", cwd.as_deref(), LONGEST_PATH)?;
         let index = library.index();
         let end = match (entry_id, position) {
             (Some(id), position) => ForkEnd::At(id, position.unwrap_or(ForkPosition::Before)),
@@ -154,6 +156,7 @@ impl Forking {
     /// The entries after the leaf that give the session and its entries the names that they have.
     fn names(&mut self, leaf: Option<Arc<Entry>>, beside: NamedBeside) -> Result<Vec<Arc<Entry>>, Failure> {
         let NamedBeside { title, labels } = beside;
+        let title = title.map(|title| text::shortened(title, LONGEST_TITLE));
         let title = title.map(|title| ("session_info", vec![("name", title.into())]));
         let labels = labels.into_iter().map(|(target, name)| {
             // pi takes a label away by an entry without one.

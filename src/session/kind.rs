@@ -342,6 +342,7 @@ impl Kind for OperationKind {
             result: end.product().and_then(Product::compaction).cloned().map(Box::new),
             new_session_id: end.product().and_then(Product::new_session).cloned(),
             error: end.failure().map(Failure::data),
+            error_message: end.failure().map(|failure| self.failed(&failure.to_string())),
             skipped_reason: end.skipped().map(str::to_owned),
         })
     }

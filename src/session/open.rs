@@ -24,9 +24,10 @@ use crate::{
     models::{ModelRef, learned::Learned},
     protocol::{
         errors::Failure,
-        types::{LoadParams, NewParams},
+        types::{LONGEST_PATH, LONGEST_TITLE, LoadParams, NewParams},
     },
     settings::{Layers, trust::Trust},
+    text::values,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -85,6 +86,10 @@ pub fn new(
     layers: &Layers,
     mut stamps: Stamps,
 ) -> Result<Opened, Failure> {
+    // A header that is longer than any reader looks makes a file that nobody can load.
+    Failure::if_longer("title", params.title.as_deref(), LONGEST_TITLE)?;
+    Failure::if_longer("cwd", Some(&params.cwd), LONGEST_PATH)?;
+    Failure::if_longer("parentSession", params.parent_session.as_deref(), LONGEST_PATH)?;
     let header = Header {
         kind: HeaderKind::Session,
         version: VERSION,
@@ -109,6 +114,10 @@ pub fn new(
     let lines = first_entries(&data, title, params.model.as_ref(), thinking, &mut stamps);
     let entries = lines.iter().map(|line| Entry::parse(line.as_str().into()).map(Arc::new));
     let entries = entries.collect::<Result<Vec<_>, _>>().map_err(|error| Failure::Internal(error.to_string()))?;
+    if entries.iter().any(|entry| entry.is_too_large()) {
+        let what = format!("tools and settings have more than {} values and keys together; send fewer", values::MOST);
+        return Err(Failure::params("tools", what));
+    }
     let (log, history, file) = if params.ephemeral == Some(true) {
         (Box::new(Ephemeral) as Box<dyn Log>, History::in_memory(entries), None)
     } else {

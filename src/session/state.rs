@@ -34,7 +34,7 @@ use crate::{
     prompts::Prompts,
     protocol::{
         errors::Failure,
-        types::{self, SessionInfo, Status, Usage},
+        types::{self, LONGEST_TITLE, SessionInfo, Status, Usage},
     },
     settings::{
         Flaw, Layers, Limits, Problem, Settings, Sourced,
@@ -42,6 +42,7 @@ use crate::{
         layers::without_ceiling,
         trust::{Trust, allowed},
     },
+    text,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -529,12 +530,12 @@ impl State {
         path[place + 1..].iter().all(|entry| !entry.in_context() && !entry.rewrites())
     }
 
-    /// Title.
+    /// Title. That of a file of others may have any length, and is shortened.
     #[must_use]
     pub fn title(&self) -> Option<String> {
         let indexed = self.history.index().and_then(|index| index.title()).map(str::to_owned);
         let said = indexed.or_else(|| self.path().title()).or_else(|| self.title.clone());
-        said.filter(|title| !title.is_empty())
+        said.filter(|title| !title.is_empty()).map(|title| text::shortened(title, LONGEST_TITLE))
     }
 
     /// The session as the protocol has it.

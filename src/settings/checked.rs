@@ -10,6 +10,10 @@ use super::{
 };
 use serde_json::{Map, Value};
 
+/// The largest text of settings that is read, in bytes. The usual ones have a few kilobytes; the bound is for links to
+/// endless devices.
+pub const LARGEST: u64 = 1 << 20;
+
 /// A layer with more invalid values than this is not used, and the rest of them is not reported: each costs another
 /// read of the whole layer.
 const MOST_INVALID: usize = 64;
@@ -91,6 +95,10 @@ fn examine(text: &str, before: Option<&Value>, trust: Trust) -> (Checked, Vec<St
         let problem = Problem { line: Some(line), ..Problem::broken(what) };
         (Checked { value: None, problems: vec![problem] }, Vec::new())
     };
+    // No file of more is read. Settings of a session or the environment come from no file.
+    if text.len() as u64 > LARGEST {
+        return broken(1, format!("they have {} bytes, and the most is {LARGEST}; shorten them", text.len()));
+    }
     let (mut value, refused, foreign) = match serde_json::from_str(text) {
         Ok(Value::Object(map)) => match trust {
             Trust::Trusted => (Value::Object(map), Vec::new(), Vec::new()),

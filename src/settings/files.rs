@@ -5,7 +5,7 @@
 
 use super::{
     alone::Alone,
-    checked::{Checked, check_all, check_layer, line_of, tighten},
+    checked::{Checked, LARGEST, check_all, check_layer, line_of, tighten},
     layers::{Layers, Source, from_environment},
     patch::patched_text,
     problem::{Flaw, Problem},
@@ -24,10 +24,6 @@ use std::{
     io,
     path::{Path, PathBuf},
 };
-
-/// The largest settings file that is read, in bytes. The usual ones have a few kilobytes; the bound is for links to
-/// endless devices.
-const LARGEST: u64 = 1 << 20;
 
 /// The settings files and their layers.
 pub struct SettingsFiles {

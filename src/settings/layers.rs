@@ -117,8 +117,10 @@ impl Layers {
             && source("compaction.enabled") == Some(Source::Environment)
             && source("models") != Some(Source::Session)
         {
-            let own = settings.models.iter_mut().filter_map(|model| model.compaction.as_mut());
-            own.for_each(|compaction| compaction.without("enabled"));
+            settings.models.change(|models| {
+                let own = models.iter_mut().filter_map(|model| model.compaction.as_mut());
+                own.for_each(|compaction| compaction.without("enabled"));
+            });
         }
         Ok(Sourced { settings, sources, prompts: self.prompts.clone() })
     }

@@ -9,8 +9,10 @@ use crate::{
         CancelLsp, Method as _,
         requests::{ClientRequest, LlmComplete, LlmCompleteParams},
     },
+    text::values,
     wire::outbox::Outbox,
 };
+use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 use std::{
     collections::HashMap,
@@ -63,6 +65,7 @@ impl Caller {
         if answer.len() > largest {
             return Err(Unanswered::Garbled(format!("it has {} bytes, and {largest} are enough", answer.len())));
         }
+        values::check(&answer).map_err(|many| Unanswered::Garbled(many.to_string()))?;
         Ok(answer)
     }
 
@@ -142,8 +145,11 @@ impl Drop for Asked<'_> {
 
 /// The message of an error object.
 fn message_of(error: &RawValue) -> String {
-    let value: Value = serde_json::from_str(error.get()).unwrap_or_default();
-    value["message"].as_str().map_or_else(|| error.get().to_owned(), str::to_owned)
+    #[derive(Deserialize)]
+    struct Object {
+        message: String,
+    }
+    serde_json::from_str::<Object>(error.get()).map_or_else(|_| error.get().to_owned(), |object| object.message)
 }
 
 #[cfg(test)]
@@ -195,6 +201,24 @@ mod tests {
         assert_eq!(frames[0]["id"], frames[1]["params"]["id"]);
         assert_eq!(frames[0]["params"]["deadlineMs"], 1_500);
         assert!(frames[0]["params"].get("tools").is_none(), "{frames:#?}");
+    }
+
+    #[test]
+    fn an_answer_with_more_values_than_the_limit_is_garbled() {
+        let caller = Caller::new(Arc::new(Outbox::new()));
+        let mut context = Context::from_waker(Waker::noop());
+        let raw = |text: &str| RawValue::from_string(text.to_owned()).expect("JSON");
+        let answer = format!(r#"{{"message": [{}0]}}"#, "0,".repeat(values::MOST));
+        assert!(answer.len() < LARGEST_ANSWER);
+        let mut asking = caller.complete(completion(Vec::new(), None));
+        assert!(asking.as_mut().poll(&mut context).is_pending());
+        assert!(caller.answered(&raw(r#""srv-1""#), Some(&raw(&answer)), None));
+        let answered = asking.as_mut().poll(&mut context);
+        assert!(
+            matches!(&answered, std::task::Poll::Ready(Err(Unanswered::Garbled(why))) if why.contains("300000 values"))
+        );
+        assert_eq!(message_of(&raw(r#"{"code": 1, "message": "no"}"#)), "no");
+        assert_eq!(message_of(&raw(r#"[1]"#)), "[1]");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The size limit of frames that nobody asked for, and of errors. A larger one is shortened where it is made.
 
 use super::transport::escaped_len;
+use crate::text::shortened;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -48,17 +49,6 @@ pub fn shorten(value: &mut Value, fits: impl Fn(&Value) -> bool) {
         }
         limit(value, bytes, members);
     }
-}
-
-/// A text of at most so many bytes, with an ellipsis at its end where it was longer.
-pub fn shortened(mut text: String, bytes: usize) -> String {
-    const ELLIPSIS: char = '…';
-    if text.len() > bytes {
-        let end = (0..=bytes.saturating_sub(ELLIPSIS.len_utf8())).rev().find(|end| text.is_char_boundary(*end));
-        text.truncate(end.unwrap_or(0));
-        text.push(ELLIPSIS);
-    }
-    text
 }
 
 fn limit(value: &mut Value, bytes: usize, members: usize) {

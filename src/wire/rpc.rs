@@ -26,12 +26,11 @@ use jsonrpsee::{
 };
 use serde::{
     Deserialize, Deserializer,
-    de::{IgnoredAny, SeqAccess, Visitor},
+    de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
 use serde_json::value::RawValue;
 use std::{
     borrow::Cow,
-    collections::HashMap,
     fmt,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Mutex, PoisonError},
@@ -176,11 +175,9 @@ impl<C: Send + Sync + 'static> Service<C> {
             Ok(frame) => frame,
             Err(error) if error.is_data() => {
                 let why = message::plain(&error);
-                // The last member of each name.
-                let members: HashMap<Cow<'_, str>, &RawValue> = serde_json::from_str(text).unwrap_or_default();
-                let id = members.get("id").copied().filter(|id| is_id(id));
-                if !members.contains_key("method") && (members.contains_key("result") || members.contains_key("error"))
-                {
+                let found: Found<'_> = serde_json::from_str(text).unwrap_or_default();
+                let id = found.id.filter(|id| is_id(id));
+                if !found.has_method && found.has_answer {
                     tracing::warn!(%why, "an answer of the client cannot be read");
                     return id.into_iter().for_each(|id| self.caller.garbled(id, &why));
                 }
@@ -268,6 +265,43 @@ struct Frame<'a> {
     result: Option<&'a RawValue>,
     #[serde(default, borrow)]
     error: Option<&'a RawValue>,
+}
+
+/// The members of a frame that cannot be read otherwise, the last one of each name. The others are not kept: there may be
+/// millions.
+#[derive(Default)]
+struct Found<'a> {
+    id: Option<&'a RawValue>,
+    has_method: bool,
+    has_answer: bool,
+}
+
+impl<'de> Deserialize<'de> for Found<'de> {
+    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+        struct Object;
+        impl<'de> Visitor<'de> for Object {
+            type Value = Found<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Self::Value, A::Error> {
+                let mut found = Found::default();
+                while let Some(name) = object.next_key::<Cow<'de, str>>()? {
+                    let value: &RawValue = object.next_value()?;
+                    match &*name {
+                        "id" => found.id = Some(value),
+                        "method" => found.has_method = true,
+                        "result" | "error" => found.has_answer = true,
+                        _ => {}
+                    }
+                }
+                Ok(found)
+            }
+        }
+        reader.deserialize_map(Object)
+    }
 }
 
 /// The members of a batch, up to the limit.

@@ -109,6 +109,32 @@ fn a_file_that_was_replaced_or_deleted_is_not_written_to() {
 }
 
 #[test]
+fn a_request_about_a_file_that_was_cut_says_what_to_do_next() {
+    let mut daemon = Daemon::start();
+    let path = session_of(&daemon.home, "cut", &turns(100));
+    let session = daemon.load(&path);
+    let file = std::fs::OpenOptions::new().write(true).open(&path).expect("a file");
+    file.set_len(500).expect("it is cut");
+    let exported = daemon.home.path("exported.jsonl");
+    for (method, more) in [
+        ("session/search", json!({"query": "nowhere to be found"})),
+        ("session/fork", json!({})),
+        ("session/export", json!({"format": "jsonl", "path": exported})),
+    ] {
+        let mut params = more;
+        params["sessionId"] = json!(session);
+        let error = daemon.err(method, params);
+        assert_eq!(error["data"]["code"], "storage_error", "{method}: {error}");
+        let text = error["message"].as_str().expect("a message");
+        assert!(text.contains("it is shorter than it was") && text.contains("load it again"), "{method}: {text}");
+    }
+    let params = json!({"sessionId": session, "wait": true, "keepRecentTokens": 100, "method": "extractive"});
+    let ended = daemon.ok("session/compact", params);
+    assert_eq!((ended["outcome"].as_str(), ended["error"]["code"].as_str()), (Some("failed"), Some("storage_error")));
+    assert!(ended["errorMessage"].as_str().is_some_and(|text| text.contains("load")), "{ended}");
+}
+
+#[test]
 fn a_session_of_another_program_is_announced() {
     let mut daemon = Daemon::start();
     let own = daemon.ok("session/new", json!({"cwd": "/somewhere"}))["session"]["path"].clone();

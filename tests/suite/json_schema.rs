@@ -35,6 +35,7 @@ pub enum Expected<'a> {
     AtLeast(&'a Value),
     AtMost(&'a Value),
     Items(u64),
+    ItemsAtMost(u64),
 }
 
 #[derive(Debug)]
@@ -68,6 +69,7 @@ impl fmt::Display for Expected<'_> {
             Self::AtLeast(least) => write!(f, "{least} or more"),
             Self::AtMost(most) => write!(f, "{most} or less"),
             Self::Items(least) => write!(f, "{least} items or more"),
+            Self::ItemsAtMost(most) => write!(f, "{most} items or fewer"),
         }
     }
 }
@@ -130,6 +132,12 @@ fn check<'a>(
         "minItems" => match (value.as_array(), argument.as_u64()) {
             (Some(items), Some(least)) if (items.len() as u64) < least => {
                 Some(Problem::Value(value, Expected::Items(least)))
+            }
+            _ => None,
+        },
+        "maxItems" => match (value.as_array(), argument.as_u64()) {
+            (Some(items), Some(most)) if items.len() as u64 > most => {
+                Some(Problem::Value(value, Expected::ItemsAtMost(most)))
             }
             _ => None,
         },
@@ -198,7 +206,7 @@ fn what_is_wrong_is_found() {
             "id": { "$ref": "#/$defs/Id" },
             "count": { "type": ["integer", "null"], "minimum": 0, "maximum": 9 },
             "what": { "oneOf": [{ "type": "string", "const": "a" }, { "type": "string", "enum": ["b", "c"] }] },
-            "list": { "type": "array", "minItems": 1, "items": { "type": "object", "properties": {}, "additionalProperties": { "type": "number" } } },
+            "list": { "type": "array", "minItems": 1, "maxItems": 2, "items": { "type": "object", "properties": {}, "additionalProperties": { "type": "number" } } },
         },
         "required": ["id"],
     });
@@ -208,6 +216,7 @@ fn what_is_wrong_is_found() {
         json!(7),
         json!({}),
         json!({ "id": "X" }),
+        json!({ "id": "x", "list": [{}, {}, {}] }),
         json!({ "id": "x", "count": -1 }),
         json!({ "id": "x", "count": 10 }),
         json!({ "id": "x", "count": 1.5 }),

@@ -315,3 +315,18 @@ fn twice_the_size_costs_at_most_a_little_more_than_twice() {
     let broken: Vec<String> = broken.collect();
     assert!(broken.is_empty(), "{broken:#?}");
 }
+
+#[test]
+fn twice_the_models_of_the_settings_cost_at_most_a_little_more_than_twice() {
+    let cost = |count: usize| {
+        let home = Home::new();
+        let models: Vec<Value> = (0..count).map(|at| json!({"provider": "p", "id": format!("m{at}")})).collect();
+        home.settings(&json!({ "models": models }).to_string());
+        let mut daemon = Daemon::at(home);
+        let meter = Meter::start(&daemon);
+        assert_eq!(daemon.ok("models/list", json!({}))["models"].as_array().map(Vec::len), Some(count));
+        Some(meter.stop(&daemon))
+    };
+    let runs = Runs::of(|| Some((cost(8_000)?, cost(16_000)?))).expect("it has a size");
+    assert_eq!(runs.verdict("models/list"), None);
+}

@@ -4,6 +4,7 @@
 
 mod after_turn;
 mod ahead;
+mod amplified;
 mod architecture;
 mod asking;
 mod automatic;

@@ -1,6 +1,6 @@
 //! Frames that nobody asked for, and errors, stay under the announced size whatever settings, params and files hold.
 
-use crate::support::{Daemon, header, user};
+use crate::support::{Daemon, Home, entries, header, run, user};
 use serde_json::{Value, json};
 
 /// The announced limit, in bytes.
@@ -40,7 +40,7 @@ fn settings_that_do_not_fit_are_announced_with_the_request_that_returns_them() {
 #[test]
 fn long_paths_and_unknown_keys_are_shortened_in_notices_answers_and_errors() {
     let mut daemon = Daemon::start();
-    let session = daemon.new_session(json!({"cwd": format!("/{}", "long/".repeat(20_000)), "title": "t"}));
+    let session = daemon.new_session(json!({"cwd": format!("/{}", "long/".repeat(800)), "title": "t"}));
     daemon.append(&session, &[user("x")]);
     let key = "q".repeat(100_000);
     let answer = daemon.ok("session/status", json!({"sessionId": session, &key: 1}));
@@ -75,4 +75,68 @@ fn a_session_whose_id_is_longer_than_any_is_refused() {
     let text = error["message"].as_str().expect("a message");
     assert!(text.contains("long.jsonl") && text.contains("1025 bytes; 1024 are the most"), "{text}");
     assert_eq!(daemon.load(&just).len(), 1_024);
+}
+
+#[test]
+fn a_title_or_a_path_that_no_header_holds_is_refused_with_its_limit() {
+    let mut daemon = Daemon::start();
+    let (title, path) = ("ü".repeat(513), format!("/{}", "c".repeat(4_096)));
+    let id = daemon.new_session(json!({"cwd": "/project", "title": "t".repeat(1_024)}));
+    daemon.append(&id, &[user("Hello.")]);
+    for (method, field, params) in [
+        ("session/new", "title", json!({"cwd": "/project", "title": title})),
+        ("session/new", "cwd", json!({"cwd": path})),
+        ("session/new", "parentSession", json!({"cwd": "/project", "parentSession": path})),
+        ("session/configure", "title", json!({"sessionId": id, "title": title})),
+        ("session/fork", "cwd", json!({"sessionId": id, "cwd": path})),
+    ] {
+        let error = daemon.err(method, params);
+        assert_eq!(
+            (error["data"]["code"].as_str(), error["data"]["path"].as_str()),
+            (Some("invalid_params"), Some(field))
+        );
+        let most = if field == "title" { "1024" } else { "4096" };
+        assert!(error["message"].as_str().is_some_and(|it| it.contains(&format!("the most is {most}"))), "{error}");
+    }
+    let listed = daemon.ok("session/list", json!({}));
+    assert_eq!(listed["sessions"].as_array().map(Vec::len), Some(1), "{listed}");
+}
+
+#[test]
+fn a_long_title_of_another_program_is_shortened_and_its_fork_is_loaded() {
+    let mut daemon = Daemon::start();
+    let name = json!({"type": "session_info", "id": "n0", "parentId": null, "timestamp": "2026-01-01T00:00:00.000Z",
+        "name": "ü".repeat(1 << 20)});
+    let path = daemon.home.session("named.jsonl", &[header("named"), name]);
+    let id = daemon.load(&path);
+    let fork = daemon.ok("session/fork", json!({"sessionId": id}))["session"].clone();
+    let title = fork["title"].as_str().expect("a title");
+    assert!(title.len() <= 1_024 && title.ends_with("ü…"), "{}", title.len());
+    daemon.ok("session/close", json!({"sessionId": fork["sessionId"]}));
+    let loaded = daemon.ok("session/load", json!({"path": fork["path"]}));
+    assert_eq!(loaded["session"]["title"], title);
+    let file = std::fs::read(fork["path"].as_str().expect("a path")).expect("a file");
+    assert!(file.split(|byte| *byte == b'\n').next().is_some_and(|header| header.len() < 8_192));
+}
+
+#[test]
+fn a_session_with_a_long_header_is_listed() {
+    let home = Home::new();
+    let folder = home.path("data/sessions/--project--");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let sizes = [10_000, 70_000, 300_000, 1_000_000];
+    for size in sizes {
+        let mut head = header(&format!("long-{size}"));
+        head["notes"] = json!("n".repeat(size));
+        let lines = [head.to_string(), entries(&[user("Hello.")])[0].to_string()].join("\n") + "\n";
+        std::fs::write(folder.join(format!("{size}.jsonl")), lines).expect("a file");
+    }
+    let mut command = home.command();
+    command.args(["sessions", "--json"]);
+    let (_, out, err) = run(command);
+    let found: Value = serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}{err}"));
+    assert_eq!((found["sessions"].as_array().map(Vec::len), &found["leftOut"]), (Some(sizes.len()), &json!([])));
+    let mut daemon = Daemon::at(home);
+    let listed = daemon.ok("session/list", json!({}));
+    assert_eq!(listed["sessions"].as_array().map(Vec::len), Some(sizes.len()), "{listed}");
 }

@@ -62,6 +62,12 @@ pub struct ConfigureAnswer {
     pub next: super::Next,
 }
 
+/// The longest title of a session, in bytes. A list shows it in one line.
+pub const LONGEST_TITLE: usize = 1_024;
+
+/// The longest path in the header of a session, in bytes: that of Linux.
+pub const LONGEST_PATH: usize = 4_096;
+
 /// The longest label of an entry, in bytes. A list shows it in one line.
 pub const LONGEST_LABEL: usize = 1_024;
 

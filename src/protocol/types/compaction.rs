@@ -211,6 +211,9 @@ pub enum CompactAnswer {
         /// Error of a failed operation.
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<ErrorData>,
+        /// Text of the error.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error_message: Option<String>,
         /// Reason of a skipped operation.
         #[serde(skip_serializing_if = "Option::is_none")]
         skipped_reason: Option<String>,

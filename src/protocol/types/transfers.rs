@@ -38,6 +38,7 @@ pub struct NavigateParams {
 /// Result of `session/navigate`. The form follows from `wait`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(untagged, rename_all_fields = "camelCase")]
+#[expect(clippy::large_enum_variant, reason = "one lives at a time")]
 pub enum NavigateAnswer {
     /// The navigation has started. Its events follow.
     Started {
@@ -61,6 +62,9 @@ pub enum NavigateAnswer {
         /// Error of a failed operation.
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<ErrorData>,
+        /// Text of the error.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error_message: Option<String>,
     },
 }
 
@@ -120,6 +124,9 @@ pub enum HandoffAnswer {
         /// Error of a failed operation.
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<ErrorData>,
+        /// Text of the error.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error_message: Option<String>,
     },
     /// With `dryRun`: the document.
     Draft {
@@ -165,5 +172,8 @@ pub enum ReferenceAnswer {
         /// Error of a failed operation.
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<ErrorData>,
+        /// Text of the error.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error_message: Option<String>,
     },
 }

@@ -20,6 +20,7 @@ use crate::{
         log_work::Fetch,
         state::{ModelInForce, State},
     },
+    text::values,
 };
 use serde_json::Value;
 use std::sync::Arc;
@@ -162,6 +163,13 @@ impl Staged {
         let fields: Vec<_> = raw.iter().map(|(name, value)| (*name, &**value)).collect();
         let line = entry::line(kind, &stamp, parent.as_ref(), &fields);
         let entry = Entry::parse(line.into()).map_err(|error| Failure::Internal(error.to_string()))?;
+        if entry.is_too_large() {
+            let most = values::MOST;
+            let what = format!(
+                "with this an entry would have more than {most} values and keys, and could not be read; send less"
+            );
+            return Err(Failure::params("", what));
+        }
         self.entries.push(Arc::new(entry));
         Ok(stamp.id)
     }
@@ -198,7 +206,7 @@ impl Staged {
     /// Whether an entry stores the system prompt, the tools or the settings of the session.
     #[must_use]
     pub fn stores_data(&self) -> bool {
-        self.entries.iter().any(|entry| entry.ours("session").is_some())
+        self.entries.iter().any(|entry| entry.is_ours("session"))
     }
 
     /// Whether an entry clears the context.

@@ -90,6 +90,7 @@ impl Handoff {
             document: made.map(|made| &made.document).or_else(|| self.document.get()).map(Clean::to_string),
             saved_path: made.and_then(|made| made.saved.as_ref()).map(|path| path.display().to_string()),
             error: end.failure().map(Failure::data),
+            error_message: end.failure().map(|failure| self.failed(&failure.to_string())),
         }
     }
 }

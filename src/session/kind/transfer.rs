@@ -276,6 +276,7 @@ impl Transfer {
                     editor_text: moved.and_then(|moved| moved.editor_text.clone()),
                     summary_entry_id: moved.and_then(|moved| moved.summary.clone()),
                     error: end.failure().map(Failure::data),
+                    error_message: end.failure().map(|failure| self.failed(&failure.to_string())),
                 })
             }
             Self::Reference(_) => TransferAnswer::Reference(ReferenceAnswer::Ended {
@@ -283,6 +284,7 @@ impl Transfer {
                 outcome: end.outcome(),
                 entry_id: referred(end).map(|referred| referred.entry.clone()),
                 error: end.failure().map(Failure::data),
+                error_message: end.failure().map(|failure| self.failed(&failure.to_string())),
             }),
             Self::Handoff(handoff) => TransferAnswer::Handoff(handoff.ended(id, handed_off(end), end)),
         }

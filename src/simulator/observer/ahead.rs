@@ -153,7 +153,7 @@ impl Ahead {
             Body::ContextEdit(edit) => is_covered(edit.target_id.as_str()),
             _ => {
                 let pin = entry.ours("pin").or_else(|| entry.ours("unpin"));
-                pin.and_then(|pin| pin["entryId"].as_str()).is_some_and(is_covered)
+                pin.is_some_and(|pin| pin["entryId"].as_str().is_some_and(is_covered))
             }
         });
         require(changed.is_none(), Rule::SplicedUnchanged, || {

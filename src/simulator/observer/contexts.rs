@@ -266,10 +266,13 @@ impl<'a> Told<'a> {
         };
         let mut pinned: Vec<EntryId> = Vec::new();
         for entry in chain.iter().rev() {
-            let named = |data: &Value| data["entryId"].as_str().map(EntryId::from);
+            let named = |data: Value| data["entryId"].as_str().map(EntryId::from);
             match (entry.ours("pin"), entry.ours("unpin")) {
                 (Some(data), _) => pinned.extend(named(data).filter(|id| !pinned.contains(id))),
-                (_, Some(data)) => pinned.retain(|id| Some(id) != named(data).as_ref()),
+                (_, Some(data)) => {
+                    let unpinned = named(data);
+                    pinned.retain(|id| Some(id) != unpinned.as_ref());
+                }
                 _ if entry.is_pinned_text() => pinned.push(entry.id.clone()),
                 _ => {}
             }

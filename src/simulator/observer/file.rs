@@ -126,7 +126,7 @@ impl File {
             self.lines.push(Line { text: text.into(), entry: None, parent, written_by, is_stray: false });
             return Ok(());
         };
-        let is_added = self.move_is_out && entry.ours("after_turn").is_some();
+        let is_added = self.move_is_out && entry.is_ours("after_turn");
         let ours = self.undo_is_out || is_added || self.given.contains(&entry.id);
         self.another_wrote |= !ours;
         // A parent that no earlier line has is the entry before.
@@ -142,7 +142,7 @@ impl File {
             && !self.branches
             && !is_stray
             // A move has rules of its own.
-            && entry.ours("leaf").is_none()
+            && !entry.is_ours("leaf")
             && !matches!(entry.body, Body::BranchSummary(_))
         {
             require(entry.parent.as_ref() == Some(&before.id), Rule::Chained, || {

@@ -126,7 +126,7 @@ impl Later {
         if matches!(entry.body, Body::Compaction(_) | Body::ResetBoundary(_)) {
             self.superseded.extend(self.pending.iter().cloned());
         }
-        if entry.ours("after_turn").is_some() {
+        if entry.is_ours("after_turn") {
             self.is_unrecorded = false;
         }
     }
@@ -216,7 +216,7 @@ fn stored(file: &File) -> Option<OperationId> {
         let cuts = matches!(entry.body, Body::Compaction(_) | Body::ResetBoundary(_));
         !cuts || undone.contains(&entry.id)
     });
-    let newest = since.find_map(|entry| entry.ours("after_turn").cloned())?;
+    let newest = since.find_map(|entry| entry.ours("after_turn"))?;
     newest["params"].is_object().then(|| newest["operationId"].as_str().map(OperationId::from))?
 }
 

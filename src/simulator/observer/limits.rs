@@ -5,9 +5,9 @@ use crate::{ids::ModelRef, session::core::Core};
 use serde_json::Value;
 
 /// The limits of the newest entry that says the session's data.
-fn stated(file: &File) -> Option<&Value> {
-    let data = file.chain().find_map(|entry| entry.ours("session"))?;
-    Some(&data["limits"]).filter(|limits| limits.is_object())
+fn stated(file: &File) -> Option<Value> {
+    let mut data = file.chain().find_map(|entry| entry.ours("session"))?;
+    Some(data["limits"].take()).filter(Value::is_object)
 }
 
 /// Whether limits are those of a model.
@@ -49,7 +49,7 @@ pub fn fit(end: &Value, file: &File) -> Verdict {
     let room = window.map(|window| window.saturating_sub(size).max(1));
     let model = serde_json::from_value::<ModelRef>(end["model"].clone()).ok();
     let limits = stated(file).filter(|limits| !file.another_wrote() && are_of(limits, model.as_ref()));
-    let most = limits.and_then(|limits| limits["maxOutputTokens"].as_u64());
+    let most = limits.as_ref().and_then(|limits| limits["maxOutputTokens"].as_u64());
     let fits = room.is_none_or(|room| output <= room) && most.is_none_or(|most| output <= most);
     require(fits, Rule::OutputFits, || format!("an answer of {output} tokens beside {usage}, with {limits:?}"))
 }

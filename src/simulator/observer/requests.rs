@@ -177,7 +177,7 @@ impl Requests {
             }
             if let Some((parent, above)) = &before {
                 // The context of an answer may be recorded after it.
-                let before = file.first_above(place, |entry| entry.ours("report").is_none());
+                let before = file.first_above(place, |entry| !entry.is_ours("report"));
                 require(before.is_some_and(|it| it.id == *parent) && place > *above, Rule::Chained, || {
                     format!("{id:?} does not follow {parent:?}")
                 })?;

@@ -1,7 +1,7 @@
 //! Params of a request. They are read by name. Keys that the method does not know are not lost: a misspelt one is an
 //! error, and the others are named in the answer.
 
-use crate::{conversation::message, protocol::errors::Failure};
+use crate::{conversation::message, protocol::errors::Failure, text::values};
 use serde::{
     Deserializer,
     de::{DeserializeOwned, DeserializeSeed, IntoDeserializer as _, MapAccess, Visitor},
@@ -36,15 +36,26 @@ const MOST_NOTED: usize = 256;
 /// The most edits between a misspelt key and the known one.
 const MOST_EDITS: usize = 2;
 
+/// The member whose value stays JSON text: the messages of an append. Each of them is counted when it is read. No other method
+/// has this member.
+const RAW: [&str; 1] = ["messages"];
+
 /// Reads params by name. An error names the path of the invalid value.
 ///
 /// # Errors
-/// When they do not fit the method, or a key looks like a known one.
+/// When they do not fit the method, have too many values, or a key looks like a known one.
 pub fn read_params<P: DeserializeOwned>(text: Option<&str>) -> Result<Read<P>, Failure> {
     read(text, UnknownKeys::Checked)
 }
 
 pub(super) fn read<P: DeserializeOwned>(text: Option<&str>, keys: UnknownKeys) -> Result<Read<P>, Failure> {
+    values::check_without(text.unwrap_or_default(), &RAW).map_err(|values::TooMany { key }| {
+        let what = format!(
+            "the params have more than {} values and keys; send fewer, or large data as one text",
+            values::MOST
+        );
+        Failure::params(key, what)
+    })?;
     let text = match text.map(str::trim) {
         // No params, and Lua's empty table.
         None | Some("null") => "{}",
@@ -170,7 +181,9 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for NotingMap<'_, A> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::types::{AppendParams, CompactParams, InitializeParams, LoadParams, Nothing};
+    use crate::protocol::types::{
+        AppendParams, CompactParams, ConfigureParams, InitializeParams, LoadParams, Nothing, SettingsSetParams,
+    };
 
     fn path_of<P: DeserializeOwned>(json: &str) -> (String, String) {
         match read_params::<P>(Some(json)) {
@@ -195,7 +208,7 @@ mod tests {
     fn so_many_unknown_keys_are_noted() {
         let keys: Vec<String> = (0..100_000).map(|at| format!(r#""zqzq{at}":1,"#)).collect();
         let text = format!(r#"{{{}"sessionId":"a"}}"#, keys.concat());
-        let read = read_params::<CompactParams>(Some(&text)).expect("they are no error");
+        let read = read::<CompactParams>(Some(&text), UnknownKeys::Checked).expect("they are no error");
         assert_eq!((read.params.session_id.as_str(), read.unknown.len()), ("a", MOST_NOTED));
     }
 
@@ -213,14 +226,33 @@ mod tests {
 
     #[test]
     fn other_unknown_keys_are_returned_and_values_below_are_free() {
-        let found: Read<CompactParams> =
-            read_params(Some(r#"{"sessionId":"a","zebra":1,"_meta":{"dryrun":1},"giraffe":[2],"dryRun":true}"#))
-                .expect("right");
+        let found: Read<CompactParams> = read(
+            Some(r#"{"sessionId":"a","zebra":1,"_meta":{"dryrun":1},"giraffe":[2],"dryRun":true}"#),
+            UnknownKeys::Checked,
+        )
+        .expect("right");
         assert_eq!((found.unknown, found.params.dry_run), (vec!["zebra".to_owned(), "giraffe".to_owned()], Some(true)));
         let text = r#"{"sessionId":"a","messages":[{"role":"user","content":"x","rol":1}]}"#;
         assert!(read_params::<AppendParams>(Some(text)).expect("right").unknown.is_empty());
         let text = Some(r#"{"protocolVersin":1,"zebra":2}"#);
         assert!(read::<InitializeParams>(text, UnknownKeys::Exempt).expect("right").unknown.is_empty());
-        assert!(read_params::<InitializeParams>(text).is_err());
+        assert!(read::<InitializeParams>(text, UnknownKeys::Checked).is_err());
+    }
+
+    #[test]
+    fn params_with_more_values_than_the_limit_are_refused_before_a_tree_is_made_of_them() {
+        let many = format!("[{}0]", r#"{"":1},"#.repeat(values::MOST / 3));
+        let path = |read: Result<(), Failure>| match read {
+            Err(Failure::InvalidParams { path, what }) if what.contains("300000") => path,
+            other => format!("{other:?}"),
+        };
+        let patch = format!(r#"{{"scope":"session","sessionId":"a","patch":{{"x":{many}}}}}"#);
+        assert_eq!(path(read_params::<SettingsSetParams>(Some(&patch)).map(drop)), "patch");
+        let tools = format!(r#"{{"sessionId":"a","tools":[{{"inputSchema":{many}}}]}}"#);
+        assert_eq!(path(read_params::<ConfigureParams>(Some(&tools)).map(drop)), "tools");
+        let messages = format!(r#"{{"sessionId":"a","messages":[{many},{many}]}}"#);
+        assert_eq!(read_params::<AppendParams>(Some(&messages)).expect("texts").params.messages.len(), 2);
+        let beside = format!(r#"{{"sessionId":"a","messages":[],"usage":{many}}}"#);
+        assert_eq!(path(read_params::<AppendParams>(Some(&beside)).map(drop)), "usage");
     }
 }

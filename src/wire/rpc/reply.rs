@@ -7,6 +7,7 @@ use crate::{
         notices::NoticeCode,
         notifications::{Notice, NoticeParams, Notification as _},
     },
+    text,
     wire::{
         fit,
         outbox::Outbox,
@@ -302,7 +303,7 @@ impl Reply {
     /// Names keys of the params that the method does not know in the answer: the first ones, and the beginning of a long one.
     pub(super) fn ignored(&mut self, method: &'static str, keys: Vec<String>) {
         let keys =
-            keys.into_iter().take(MOST_IGNORED).map(|key| fit::shortened(key, LONGEST_IGNORED)).collect::<Vec<_>>();
+            keys.into_iter().take(MOST_IGNORED).map(|key| text::shortened(key, LONGEST_IGNORED)).collect::<Vec<_>>();
         self.ignored = (!keys.is_empty()).then(|| Box::new(Ignored { method, keys }));
     }
 

@@ -7,6 +7,7 @@ use super::{
     daemon, size,
 };
 use crate::{support::*, wire::is_whole};
+use abridged::protocol::types::MOST_MESSAGES;
 use serde_json::{Value, json};
 use std::{
     fs,
@@ -294,6 +295,8 @@ const BATCHES: &[(&str, usize, Batch)] = &[
     }),
     ("results without calls", 150, |count| vec![json!({"messages": results(count).collect::<Vec<_>>()})]),
     ("blocks of a message", 28, |count| {
+        // A message has at most so many blocks: each has five values and keys.
+        let count = count.min(50_000);
         vec![json!({"messages": [{"role": "user", "content": vec![json!({"type": "text", "text": "x"}); count]}]})]
     }),
     ("calls and results of OpenAI", 190, |count| {
@@ -318,13 +321,24 @@ const BATCHES: &[(&str, usize, Batch)] = &[
     }),
 ];
 
+/// An append as several, each with as many messages as one may have.
+fn in_parts(append: Value) -> Vec<Value> {
+    let messages = append["messages"].as_array().expect("messages");
+    let part = |messages: &[Value]| {
+        let mut append = append.clone();
+        append["messages"] = json!(messages);
+        append
+    };
+    messages.chunks(MOST_MESSAGES).map(part).collect()
+}
+
 #[test]
 fn twice_of_any_batch_costs_at_most_a_little_more_than_twice() {
     let batch = |batch: Batch, bytes: usize, size: usize| {
         let mut daemon = daemon();
         let id = daemon.new_session(json!({"cwd": "/project"}));
         let formats = ["messages", "anthropic", "openai_chat", "openai_responses", "google"];
-        let appends = batch(size / bytes).into_iter().map(|mut append| {
+        let appends = batch(size / bytes).into_iter().flat_map(in_parts).map(|mut append| {
             append["sessionId"] = json!(id);
             ("session/append", vec![append])
         });

@@ -155,7 +155,7 @@ impl Making {
             return false;
         }
         let is_summarized = |id: &EntryId| path.position(id).is_none_or(|place| place < self.cut());
-        let target = |data: &serde_json::Value| Some(EntryId::from(data.get("entryId")?.as_str()?));
+        let target = |data: serde_json::Value| Some(EntryId::from(data.get("entryId")?.as_str()?));
         let pins = || entry.ours("pin").or_else(|| entry.ours("unpin")).and_then(target);
         match &entry.body {
             Body::ResetBoundary(_) | Body::Compaction(_) => true,

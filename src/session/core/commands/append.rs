@@ -220,6 +220,9 @@ fn stage(
         let behind = elsewhere.as_ref().or(parent.as_ref());
         let line = entry::line("message", &stamp, behind, &[("message", &json)]);
         let entry = Entry::parse(line.into()).map_err(|error| Failure::Internal(error.to_string()))?;
+        if entry.is_too_large() {
+            return Err(given::too_large(at).into());
+        }
         let reports = !is_elsewhere && entry.outline().is_some_and(|it| it.measured().is_some());
         tools.borrow_mut().add(&entry);
         staged.entries.push(Arc::new(entry));

@@ -6,7 +6,7 @@ use crate::{
         SessionConfigure,
         errors::Failure,
         events::{Event, ModelChange},
-        types::{ConfigureAnswer, ConfigureParams},
+        types::{ConfigureAnswer, ConfigureParams, LONGEST_TITLE},
     },
     session::{
         core::{
@@ -37,6 +37,7 @@ impl EditMethod for SessionConfigure {
             staged.add(state, stamps, "thinking_level_change", &[("thinkingLevel", level.into())])?;
         }
         if let Some(title) = &params.title {
+            Failure::if_longer("title", title.as_deref(), LONGEST_TITLE)?;
             staged.add(state, stamps, "session_info", &[("name", title.as_deref().unwrap_or_default().into())])?;
         }
         let limits = params.context_window.is_some() || params.max_output_tokens.is_some();

@@ -36,7 +36,7 @@ pub fn models() -> Command {
 /// The models that the session may use.
 fn models_of(state: &State) -> ModelsListAnswer {
     let model = state.model(state.path());
-    ModelsListAnswer { models: catalog(state.settings(), &state.learned, model.as_ref()) }
+    ModelsListAnswer { models: catalog(state.settings(), &state.learned, model.as_slice()) }
 }
 
 /// The scope `session`: the patch of the session's own settings is stored with it.

@@ -22,7 +22,8 @@ impl Left {
             self.paths.insert(old.clone(), path.clone());
         }
         // Before a message of the user the session stands where that message stood.
-        let target = file.announced_chain().next().and_then(|leaf| leaf.ours("leaf")?["targetEntryId"].as_str());
+        let marker = file.announced_chain().next().and_then(|leaf| leaf.ours("leaf"));
+        let target = marker.as_ref().and_then(|data| data["targetEntryId"].as_str());
         let is_target = target == new_leaf_id.as_ref().map(EntryId::as_str);
         self.entered = new_leaf_id.clone().filter(|_| summary_entry_id.is_none() && is_target);
     }

@@ -65,8 +65,7 @@ impl Operations {
             self.ahead.written(id, plan, result.first_kept_entry_id.as_ref())?;
         }
         // Newer lines may be messages, or change the settings or the model by which everything is measured.
-        let measures =
-            |entry: &Entry| matches!(entry.body, Body::ModelChange { .. }) || entry.ours("session").is_some();
+        let measures = |entry: &Entry| matches!(entry.body, Body::ModelChange { .. }) || entry.is_ours("session");
         let grew = above[..newer].iter().any(|entry| entry.in_context() || measures(entry));
         // The window of the session may have changed since: another model was stored, or a window was learned.
         require(grew || result.tokens_after <= open.window, Rule::CompactionFits, || {

@@ -117,7 +117,7 @@ fn visible<'a>(mut chain: impl Iterator<Item = &'a Arc<Entry>>) -> Option<EntryI
 
 /// The entry of a navigation among those of a write. A marker after messages says where the leaf stays.
 pub(super) fn moved_by(work: &AppendWork) -> Option<&Arc<Entry>> {
-    let is_move = |entry: &&Arc<Entry>| entry.ours("leaf").is_some() || matches!(entry.body, Body::BranchSummary(_));
+    let is_move = |entry: &&Arc<Entry>| entry.is_ours("leaf") || matches!(entry.body, Body::BranchSummary(_));
     let says = work.entries.iter().any(|entry| entry.outline().is_some());
     work.entries.iter().find(is_move).filter(|_| !says)
 }

@@ -6,8 +6,15 @@ use crate::{
     protocol::{errors::Failure, types::AppendParams},
     provider::given::{self, Beside, OpenCall},
     session::{core::commands::append::Append, state::State},
+    text::values,
 };
 use std::{borrow::Cow, collections::HashSet, sync::Arc};
+
+/// The refusal of a message of which no tree is made.
+pub(super) fn too_large(at: usize) -> Failure {
+    let what = format!("it has more than {} values and keys; give large data as one text", values::MOST);
+    Failure::params(format!("messages[{at}]"), what)
+}
 
 /// The messages in pi's form, each with the place of its original.
 ///
@@ -20,6 +27,9 @@ pub(super) fn in_pis_form<'a>(
     model: Option<&ModelRef>,
 ) -> Result<Vec<(usize, Cow<'a, str>)>, Failure> {
     let texts: Vec<&str> = params.messages.iter().map(|message| message.0.get()).collect();
+    for (at, text) in texts.iter().enumerate() {
+        values::check(text).map_err(|_| too_large(at))?;
+    }
     let beside = Beside {
         usage: params.usage.as_ref().map(|usage| &*usage.0),
         stop: params.stop_reason.as_deref(),

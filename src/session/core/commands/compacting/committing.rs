@@ -27,8 +27,18 @@ use crate::{
         operation::Operation,
         operations::End,
     },
+    text::values,
 };
 use std::sync::Arc;
+
+/// The failure of a compaction that could not be read again.
+fn carries_too_much() -> Failure {
+    let what = format!(
+        "pins, tools and settings that the compaction would carry have more than {} values and keys; take some of them out",
+        values::MOST
+    );
+    Failure::params("", what)
+}
 
 /// The entries of a compaction.
 struct CompactionWrite {
@@ -110,6 +120,7 @@ impl Core {
         );
         let line = draft.line(&stamp, parent, &path, first_newer.as_ref(), tokens_after, spent);
         match Entry::parse(line.into()) {
+            Ok(entry) if entry.is_too_large() => self.finish(operation, End::Failed(carries_too_much())),
             Ok(entry) => {
                 operation.commits();
                 self.work = Work::Committing(operation);
