@@ -86,7 +86,7 @@ fn without_images(
         left.push(block);
     }
     left.extend(notice(entry, in_a_row));
-    Some(ContextEdit { target_id: entry.clone(), replacement: Some(Replacement { content: left.into() }) })
+    Some(ContextEdit { target_id: entry.clone(), replacement: Some(Replacement { content: Value::from(left).into() }) })
 }
 
 /// The block in the place of so many images, if there are any.

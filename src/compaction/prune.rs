@@ -135,7 +135,7 @@ fn superseded_of(
 /// An edit that replaces the content of an entry.
 #[must_use]
 pub fn edit(entry: &Entry, content: serde_json::Value) -> ContextEdit {
-    ContextEdit { target_id: entry.id.clone(), replacement: Some(Replacement { content }) }
+    ContextEdit { target_id: entry.id.clone(), replacement: Some(Replacement { content: content.into() }) }
 }
 
 #[cfg(test)]

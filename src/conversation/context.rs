@@ -455,13 +455,13 @@ pub fn edited(entry: &Arc<Entry>, replacement: &Replacement) -> Option<ContextMe
     let json = match entry.message_json() {
         // These have no content of their own that could be another one.
         Some(json) if !entry.is_from(Role::Summary) && !entry.is_from(Role::Execution) => json,
-        _ => return ContextMessage::user(entry, Part::Message, replacement.content.clone()),
+        _ => return ContextMessage::user(entry, Part::Message, replacement.content.read()),
     };
     let mut value = crate::conversation::message::value(json)?;
     let blocks_only = entry.is_from(Role::Assistant) || entry.is_from(Role::ToolResult);
-    value["content"] = match &replacement.content {
+    value["content"] = match replacement.content.read() {
         Value::String(text) if blocks_only => json!([{ "type": "text", "text": text }]),
-        content => content.clone(),
+        content => content,
     };
     ContextMessage::made(Some(entry.id.clone()), Part::Message, &value)
 }

@@ -165,7 +165,7 @@ pub struct ContextEdit {
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 pub struct Replacement {
     /// A text or blocks.
-    pub content: Value,
+    pub content: Unread,
 }
 
 /// A `custom` entry.

@@ -154,6 +154,28 @@ fn entries_with_more_values_than_the_limit_are_kept_and_named_and_not_read() {
 }
 
 #[test]
+fn many_entries_below_the_limit_stay_text() {
+    let some = list(600_000);
+    for (kind, fields) in [
+        ("custom", format!(r#""customType":"other","data":{some}"#)),
+        ("branch_summary", format!(r#""fromId":"e0","summary":"B","details":{some}"#)),
+        ("context_edit", format!(r#""targetId":"e0","replacement":{{"content":{some}}}"#)),
+    ] {
+        let home = Home::new();
+        let first = json!({"type": "message", "id": "e0", "parentId": null, "timestamp": "2026-01-01T00:00:00.000Z",
+            "message": user("Look at the parser.")});
+        let mut lines = vec![header("planted").to_string(), first.to_string()];
+        lines.extend((1..25).map(|at| line(kind, &format!("e{at}"), &format!("e{}", at - 1), &fields)));
+        let path = home.path("planted.jsonl");
+        fs::write(&path, lines.join("\n") + "\n").expect("a file");
+        let mut daemon = Daemon::at(home);
+        let loaded = daemon.ok("session/load", json!({"path": path}));
+        assert_eq!(loaded["session"]["entryCount"], 25, "{kind}");
+        assert!(peak(&daemon) < MOST, "{kind}: {} MB", peak(&daemon));
+    }
+}
+
+#[test]
 fn entries_of_an_old_version_are_read_one_at_a_time() {
     let home = Home::new();
     let path = home.path("old.jsonl");

@@ -53,6 +53,6 @@ fn answers_are_removed_in_one_place() {
         sources().into_iter().filter(|(_, code)| code.contains(text)).map(|(name, _)| name).collect()
     };
     assert_eq!(of("Grounds::of("), ["src/session/core/recovering.rs"]);
-    let removals: Vec<String> = of(".removal(");
-    assert_eq!(removals, ["src/session/core/recovering.rs", "src/session/core/recovering/reported.rs"]);
+    assert_eq!(of(" removal("), ["src/session/core/recovering.rs"]);
+    assert_eq!(of("::removal("), ["src/session/core/recovering/reported.rs"]);
 }

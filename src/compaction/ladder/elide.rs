@@ -95,7 +95,7 @@ impl Long {
 fn edit(entry: &EntryId, text: String, images: &[Value]) -> ContextEdit {
     let text = std::iter::once(json!({ "type": "text", "text": text }));
     let blocks: Vec<Value> = text.chain(images.iter().cloned()).collect();
-    ContextEdit { target_id: entry.clone(), replacement: Some(Replacement { content: blocks.into() }) }
+    ContextEdit { target_id: entry.clone(), replacement: Some(Replacement { content: Value::from(blocks).into() }) }
 }
 
 /// The words by which a cut of an entry is recognized.
@@ -189,7 +189,7 @@ impl<'a> Kept<'a> {
         } else {
             (shown, self.edits.get(&id).map(|edit| (*edit).clone()))
         };
-        let without = Replacement { content: images.clone().into() };
+        let without = Replacement { content: Value::from(images.clone()).into() };
         let beside = context::edited(entry, &without)?.tokens(scale.estimator());
         let chars = text.chars().count();
         Some(Long { id, text, chars, tokens, beside: u64::from(beside), images, whole })

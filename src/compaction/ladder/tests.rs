@@ -113,7 +113,7 @@ fn targets(draft: &Draft) -> Vec<&str> {
 /// The text that an edit leaves of an entry.
 fn left(draft: &Draft, entry: &str) -> String {
     let edit = draft.edits.iter().find(|edit| edit.target_id.as_str() == entry).expect("an edit");
-    let content = &edit.replacement.as_ref().expect("content").content;
+    let content = edit.replacement.as_ref().expect("content").content.read();
     content.as_str().or(content[0]["text"].as_str()).expect("a text").to_owned()
 }
 
@@ -237,7 +237,7 @@ fn a_clipped_message_keeps_its_images_and_one_note_on_its_middle() {
     let mut request = shown(40);
     request["message"]["content"][0]["text"] = words(50_000).into();
     let draft = climbed(asking(&[user(50), answer(50), request], 2, 20_000), &NO_PRUNING);
-    assert_eq!(draft.edits[0].replacement.as_ref().expect("content").content[1]["type"], "image");
+    assert_eq!(draft.edits[0].replacement.as_ref().expect("content").content.read()[1]["type"], "image");
     // It lost its middle as an oversized result before.
     let lines = [user(5), answer(5), user(10), call(&["a", "b"]), result("a", 10_000)];
     let text = left(&climbed(keeping(&lines, 3, demand(1_000)), &NO_PRUNING), "e4");

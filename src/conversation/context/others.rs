@@ -110,9 +110,11 @@ impl WaitingCalls {
 }
 
 /// The ids of the calls in a content.
-fn calls_of(replacement: &Replacement) -> HashSet<&str> {
-    let blocks = replacement.content.as_array().map(Vec::as_slice).unwrap_or_default();
-    blocks.iter().filter(|block| block["type"] == "toolCall").filter_map(|block| block["id"].as_str()).collect()
+fn calls_of(replacement: &Replacement) -> HashSet<String> {
+    let content = replacement.content.read();
+    let blocks = content.as_array().map(Vec::as_slice).unwrap_or_default();
+    let calls = blocks.iter().filter(|block| block["type"] == "toolCall");
+    calls.filter_map(|call| call["id"].as_str().map(str::to_owned)).collect()
 }
 
 /// Whether one of these entries, which go after a path, is a result that no call waits for.
@@ -166,7 +168,7 @@ fn edit(
     let replacement = match wanted {
         Some(replacement) => replacement.cloned(),
         // An entry without content of its own, such as a command, is shown whole despite an edit.
-        None => Some(Replacement { content: content(entry).unwrap_or_default() }),
+        None => Some(Replacement { content: content(entry).unwrap_or_default().into() }),
     };
     if seen.is_some_and(|seen| seen.map(|it| &it.content) == replacement.as_ref().map(|it| &it.content)) {
         return None;
