@@ -20,6 +20,10 @@ const PART: usize = 3;
 /// and so many more, which take less than two tenths of a second. A step of the work that is under way is not left in its middle.
 const MORE: usize = 2_500;
 
+/// The most runs of a request whose answer seems to come late: another process may have the processors for a while. A request
+/// that does not hear its cancellation is late each time.
+const RUNS: usize = 3;
+
 /// The requests of a run that is not whole: one that reads, one that writes, and one that asks models.
 const SOME: [&str; 3] = ["session/load", "session/fork", "session/navigate"];
 
@@ -144,6 +148,16 @@ enum Cancelled {
     Never,
 }
 
+/// A run in which the answer to a cancelled request comes late. `before`: the number of pings before its cancellation.
+fn is_late(request: &Request, large: &str, before: usize) -> Option<String> {
+    let (whole, answer) = pings_before(request, large, Cancelled::Never);
+    assert!(answer.is_ok(), "{}: {answer:?}", request.method);
+    let (until, answer) = pings_before(request, large, Cancelled::After(before));
+    let is_right = answer.as_ref().err().is_none_or(|error| error["code"] == json!(-32800));
+    assert!(is_right, "{}: {answer:?}", request.method);
+    (until > whole / PART + MORE).then(|| format!("{}: {until} of {whole} pings", request.method))
+}
+
 #[test]
 fn a_long_request_is_answered_soon_after_it_is_cancelled() {
     let size = (number(SIZE_VARIABLE, SIZE) as usize) << 20;
@@ -151,16 +165,9 @@ fn a_long_request_is_answered_soon_after_it_is_cancelled() {
     let mut late = Vec::new();
     let some = |request: &Request| is_whole() || SOME.contains(&request.method);
     for request in requests().into_iter().filter(some) {
-        let (whole, answer) = pings_before(&request, &large, Cancelled::Never);
-        assert!(answer.is_ok(), "{}: {answer:?}", request.method);
         for before in [0, SOON] {
-            let (until, answer) = pings_before(&request, &large, Cancelled::After(before));
-            let is_right = answer.as_ref().err().is_none_or(|error| error["code"] == json!(-32800));
-            assert!(is_right, "{}: {answer:?}", request.method);
-            let row = format!("{}: {until} of {whole} pings", request.method);
-            if until > whole / PART + MORE {
-                late.push(row);
-            }
+            let runs: Vec<String> = (0..RUNS).map_while(|_| is_late(&request, &large, before)).collect();
+            late.extend((runs.len() == RUNS).then_some(runs));
         }
     }
     assert!(late.is_empty(), "{late:#?}");

@@ -237,6 +237,7 @@ fn compare(name: &str, mut costs: impl FnMut(usize) -> Vec<(&'static str, Cost)>
     let (mut runs, mut names): (Vec<Runs>, Vec<String>) = (Vec::new(), Vec::new());
     while names.is_empty() || runs.iter().any(Runs::go_on) {
         let (half, all) = (costs(size / 2), costs(size));
+        assert_eq!(half.len(), all.len(), "{name}: both sizes have the same requests");
         names = all.iter().enumerate().map(|(at, (method, _))| format!("{name}: {method} ({at})")).collect();
         runs.resize_with(all.len(), Runs::default);
         let both = half.iter().zip(&all).map(|((_, half), (_, all))| (*half, *all));
@@ -322,7 +323,7 @@ const BATCHES: &[(&str, usize, Batch)] = &[
 ];
 
 /// An append as several, each with as many messages as one may have.
-fn in_parts(append: Value) -> Vec<Value> {
+fn in_parts(append: &Value) -> Vec<Value> {
     let messages = append["messages"].as_array().expect("messages");
     let part = |messages: &[Value]| {
         let mut append = append.clone();
@@ -338,9 +339,10 @@ fn twice_of_any_batch_costs_at_most_a_little_more_than_twice() {
         let mut daemon = daemon();
         let id = daemon.new_session(json!({"cwd": "/project"}));
         let formats = ["messages", "anthropic", "openai_chat", "openai_responses", "google"];
-        let appends = batch(size / bytes).into_iter().flat_map(in_parts).map(|mut append| {
+        // A large one is sent in parts, which have one cost.
+        let appends = batch(size / bytes).into_iter().map(|mut append| {
             append["sessionId"] = json!(id);
-            ("session/append", vec![append])
+            ("session/append", in_parts(&append))
         });
         // One cost for all formats: the memory at the peak of one of them depends on the memory that those before it gave back.
         let contexts = formats.map(|format| json!({"sessionId": id, "format": format})).to_vec();
