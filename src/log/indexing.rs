@@ -135,8 +135,7 @@ impl Source {
             oddity.zip(head.id()).map(|(oddity, id)| odd(&oddity, &id, Some(number)))
         };
         let large = |head: &Head<'_>, bytes: &[u8]| {
-            let is_large = std::str::from_utf8(bytes).is_ok_and(|text| values::check(text).is_err());
-            let id = head.id().filter(|_| Entry::is_known(&head.kind) && is_large)?;
+            let id = head.id().filter(|_| Entry::is_known(&head.kind) && values::are_too_many(bytes))?;
             Some(too_large(&head.kind, &id, Some(number)))
         };
         let pieces = match pieces::whole(line, Form::Today) {

@@ -43,6 +43,12 @@ pub fn check_without(json: &str, raw: &[&str]) -> Result<(), TooMany> {
     count(json, raw, MOST).map(drop)
 }
 
+/// Whether bytes are a JSON text with more values and keys than the limit. Short ones are not read.
+#[must_use]
+pub fn are_too_many(json: &[u8]) -> bool {
+    json.len() > ALWAYS_FEW && std::str::from_utf8(json).is_ok_and(|json| check(json).is_err())
+}
+
 /// Counts values and keys up to a limit: one for each comma, colon and opening bracket outside of strings.
 fn count(json: &str, raw: &[&str], most: usize) -> Result<usize, TooMany> {
     let bytes = json.as_bytes();
