@@ -136,7 +136,8 @@ impl Recoveries {
             self.reported.clear();
         }
         let FollowUp::Recovery(due) = follow_up else { return None };
-        let named = which.is_none_or(|which| *which == due.id) && !due.stop.requested();
+        // It ends after its write. Another cancel until then names it, too.
+        let named = which.is_none_or(|which| *which == due.id);
         if named {
             due.stop.request();
         }
