@@ -16,7 +16,7 @@ mod reset;
 mod stamps;
 mod system;
 mod todos;
-mod unread;
+mod unparsed;
 mod writing;
 
 pub use compaction::Compaction;
@@ -29,7 +29,7 @@ pub use requested::{Gap, Requested};
 pub use reset::Reset;
 pub use stamps::{Stamp, Stamps, milliseconds, timestamp};
 pub use todos::{CarriedTodos, Todo, TodoState};
-pub use unread::Unread;
+pub use unparsed::Unparsed;
 pub use writing::{line, one_line, raw};
 
 use crate::{
@@ -134,7 +134,7 @@ pub struct BranchSummary {
     pub summary: String,
     /// File lists.
     #[serde(default)]
-    pub details: Option<Unread>,
+    pub details: Option<Unparsed>,
     #[serde(default)]
     from_extension: Option<bool>,
     #[serde(default)]
@@ -165,7 +165,7 @@ pub struct ContextEdit {
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 pub struct Replacement {
     /// A text or blocks.
-    pub content: Unread,
+    pub content: Unparsed,
 }
 
 /// A `custom` entry.
@@ -177,7 +177,7 @@ pub struct Custom {
     pub custom_type: String,
     /// Its data.
     #[serde(default)]
-    data: Option<Unread>,
+    data: Option<Unparsed>,
 }
 
 /// The reason for which a line is no entry.
@@ -474,7 +474,7 @@ impl Entry {
     pub fn ours(&self, name: &str) -> Option<Value> {
         match &self.body {
             Body::Custom(custom) if self.is_ours(name) => {
-                Some(custom.data.as_ref().map(Unread::read).unwrap_or_default())
+                Some(custom.data.as_ref().map(Unparsed::read).unwrap_or_default())
             }
             _ => None,
         }

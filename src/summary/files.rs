@@ -3,7 +3,7 @@
 use super::span::Span;
 use crate::{
     conversation::{
-        entry::{Body, Unread},
+        entry::{Body, Unparsed},
         message::{Message, ToolCall},
     },
     redact::Clean,
@@ -105,9 +105,11 @@ impl FileLists {
         let mut lists = Self::default();
         for entry in span.entries() {
             match &entry.body {
-                Body::Compaction(it) if !it.from_hook() => lists.merge(it.details.as_ref().map(Unread::read).as_ref()),
+                Body::Compaction(it) if !it.from_hook() => {
+                    lists.merge(it.details.as_ref().map(Unparsed::read).as_ref())
+                }
                 Body::BranchSummary(it) if !it.from_hook() => {
-                    lists.merge(it.details.as_ref().map(Unread::read).as_ref())
+                    lists.merge(it.details.as_ref().map(Unparsed::read).as_ref())
                 }
                 Body::Message(body) if !body.outline.calls.is_empty() => {
                     if let Some(Message::Assistant(answer)) = entry.message_once().as_deref() {

@@ -1,7 +1,7 @@
 //! `compaction` entries as pi, oh-my-pi and this program write them.
 
 use super::{
-    Preserved, Unread,
+    Preserved, Unparsed,
     native::NativeHistory,
     preserved::{PreserveData, Stored, object_or_nothing},
 };
@@ -32,7 +32,7 @@ pub struct Compaction {
     tokens_before: Option<f64>,
     /// File lists of ours; anything of a hook's.
     #[serde(default)]
-    pub details: Option<Unread>,
+    pub details: Option<Unparsed>,
     /// pi: system prompt and tools at that time, as one message.
     #[serde(default)]
     pub system_message: Option<Value>,

@@ -27,7 +27,7 @@ pub fn sent(entry: &Entry, made: &Made, shortened: &[Shortened]) -> Option<Box<C
         first_kept_entry_id: first_kept,
         tokens_before: compaction.tokens_before() as u64,
         tokens_after,
-        details: compaction.details.as_ref().map(entry::Unread::read).unwrap_or_default(),
+        details: compaction.details.as_ref().map(entry::Unparsed::read).unwrap_or_default(),
         from_hook: compaction.from_hook(),
         method: made.method,
         model: made.by.clone(),

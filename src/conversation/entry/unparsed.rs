@@ -10,9 +10,9 @@ use serde_json::{
 /// many lines.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Unread(Box<RawValue>);
+pub struct Unparsed(Box<RawValue>);
 
-impl Unread {
+impl Unparsed {
     /// The value; null where it is nested too deeply.
     #[must_use]
     pub fn read(&self) -> Value {
@@ -20,14 +20,14 @@ impl Unread {
     }
 }
 
-impl From<Value> for Unread {
+impl From<Value> for Unparsed {
     fn from(value: Value) -> Self {
         Self(to_raw_value(&value).expect("a value is JSON"))
     }
 }
 
 /// Two texts of one value are equal, however they are written.
-impl PartialEq for Unread {
+impl PartialEq for Unparsed {
     fn eq(&self, other: &Self) -> bool {
         self.0.get() == other.0.get() || self.read() == other.read()
     }
