@@ -155,6 +155,16 @@ impl Effects {
         self.list().effects.extend(effects);
     }
 
+    /// Starts a job.
+    pub fn start(&self, job: Job) {
+        self.push(Effect::Start(Box::new(job)));
+    }
+
+    /// Asks for the turn of the session for idle maintenance among all, or leaves it.
+    pub fn turn_idle(&self, turning: Option<Turning>) {
+        self.extend(turning.map(Effect::IdleTurn));
+    }
+
     /// Adds an event.
     pub fn emit(&self, about: About, event: Event) {
         self.push(Effect::Emit(about, event));

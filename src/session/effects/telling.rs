@@ -1,6 +1,6 @@
 //! Effects that tell the client something.
 
-use super::{Effect, Effects, Turning};
+use super::Effects;
 use crate::{
     conversation::entry::{self, Entry},
     ids::OperationId,
@@ -9,7 +9,6 @@ use crate::{
         notices::{NoticeCode, Warning},
         types,
     },
-    session::jobs::Job,
     wire::{outbox::About, transport},
 };
 use serde_json::value::RawValue;
@@ -18,16 +17,6 @@ use serde_json::value::RawValue;
 const LARGEST_ANNOUNCED: usize = 48 * 1024;
 
 impl Effects {
-    /// Starts a job.
-    pub fn start(&self, job: Job) {
-        self.push(Effect::Start(Box::new(job)));
-    }
-
-    /// Asks for the turn of the session for idle maintenance among all, or leaves it.
-    pub fn turn_idle(&self, turning: Option<Turning>) {
-        self.extend(turning.map(Effect::IdleTurn));
-    }
-
     /// Announces an entry that is on disk.
     pub fn announce(&self, entry: &Entry, operation: Option<OperationId>) {
         let whole = transport::escaped_len(entry.line()) <= LARGEST_ANNOUNCED;
