@@ -425,7 +425,7 @@ fn aligned(rows: &[Vec<String>], paint: &Paint) -> String {
     // The last cell of a row takes no width from the others.
     let cells = |column: usize| rows.iter().filter(move |row| column + 1 < row.len()).map(move |row| &row[column]);
     let width = |column: usize| cells(column).map(|cell| cell.chars().count()).max().unwrap_or(0);
-    // Measured once: a width is that of thousands of rows.
+    // Measured once for all rows, of which there may be thousands.
     let widths: Vec<usize> = (0..rows.iter().map(Vec::len).max().unwrap_or(0)).map(width).collect();
     let line = |row: &Vec<String>| {
         let cells = row.iter().enumerate().map(|(column, cell)| match column {

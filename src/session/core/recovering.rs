@@ -422,7 +422,6 @@ fn entries_of(state: &State, stamps: &mut Stamps, due: &DueRecovery) -> Result<S
         true => Staged::default(),
         false => removal(state, stamps, due.earlier.iter().chain([&due.removed]))?,
     };
-    let (state, stamps) = (state, stamps);
     if let Some(reason) = due.attempted() {
         staged.add_custom(state, stamps, "attempt", json!(Attempt { reason }))?;
     }

@@ -56,7 +56,7 @@ impl Core {
     /// Decides about a change of the model that came while other work ran.
     pub(super) fn decide_switch(&mut self) {
         let due = if Standing::of(self).may_maintain() { self.due_behind_switch(Asked::Unasked) } else { None };
-        self.upkeep.switches.cancelled(None);
+        self.upkeep.switches.forget();
         match due {
             Some(due) => self.start_due(Some(due)),
             None => self.answer_held(),

@@ -174,7 +174,7 @@ impl Core {
         }
         if let Some(to) = self.state.model(self.state.path()).filter(|to| model.as_ref() != Some(to)) {
             // The change of the model stands on the branch that was left.
-            self.upkeep.switches.cancelled(None);
+            self.upkeep.switches.forget();
             let changed = Event::ModelChanged { from: model, to, reason: ModelChange::Restore };
             self.effects.emit(About { entry: None, operation: id.clone() }, changed);
         }

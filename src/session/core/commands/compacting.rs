@@ -34,6 +34,7 @@ use crate::{
         core::{
             Core,
             command::{Command, CommandMethod},
+            commands::founding,
             costs::FailedAhead,
             parts::{facts::Facts, held_contexts::HeldContext},
             standing::Standing,
@@ -122,7 +123,7 @@ impl Core {
             return self.reads.start_outside(ticket, read);
         }
         let (id, stop) = (self.stamps.operation(), Stop::default());
-        self.upkeep.moves = (params.new_session == Some(true)).then(|| id.clone());
+        self.upkeep.moves = founding::moved(&id, &params);
         self.effects.start(Job::Plan(PlanOrder { id: id.clone(), request, authors, former: None, stop: stop.clone() }));
         let asked = Asked::by(ticket, params.wait);
         self.work = Work::Planning(Request { id, kind: OperationKind::BY_CLIENT, params, asked, stop });

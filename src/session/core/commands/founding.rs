@@ -5,6 +5,7 @@ mod fork;
 use crate::{
     compaction::draft::Draft,
     ids::{EntryId, OperationId},
+    protocol::types::CompactParams,
     session::{
         core::{
             Core,
@@ -18,6 +19,11 @@ use crate::{
         operations::End,
     },
 };
+
+/// The compaction whose summary goes into a new session, if its request says so.
+pub(in crate::session::core) fn moved(id: &OperationId, params: &CompactParams) -> Option<OperationId> {
+    (params.new_session == Some(true)).then(|| id.clone())
+}
 
 impl Core {
     /// Makes the session in which a draft takes effect. The result comes back as an input.

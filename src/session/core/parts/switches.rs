@@ -43,10 +43,15 @@ impl Switches {
         self.0.take()
     }
 
+    /// Forgets the change.
+    pub fn forget(&mut self) {
+        self.0 = None;
+    }
+
     /// Forgets the change, if a cancel ends all work.
     pub fn cancelled(&mut self, which: Option<&OperationId>) {
         if which.is_none() {
-            self.0 = None;
+            self.forget();
         }
     }
 }

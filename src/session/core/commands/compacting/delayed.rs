@@ -6,10 +6,13 @@ use crate::{
     session::{
         core::{
             Core,
-            commands::compacting::{
-                self,
-                after_turn::{self, Step},
-                planning,
+            commands::{
+                compacting::{
+                    self,
+                    after_turn::{self, Step},
+                    planning,
+                },
+                founding,
             },
             work::{Request, Work},
         },
@@ -58,7 +61,7 @@ impl Core {
         let Request { id, kind, params, asked, stop } = request;
         let operation = self.open(kind, Place::Top(id.clone()), asked, self.state.usage(), stop.clone());
         self.upkeep.after_turn.begun(&id, self.operations.unfinished(), &self.state);
-        self.upkeep.moves = (params.new_session == Some(true)).then(|| id.clone());
+        self.upkeep.moves = founding::moved(&id, &params);
         let initiator = params.initiator.unwrap_or(Initiator::User);
         let mut request = planning::plan_request(&self.state, params.keep_recent_tokens, initiator, Cause::Asked);
         request.insists = compacting::insists(&params, self.hooks());
