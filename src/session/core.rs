@@ -10,21 +10,24 @@
 mod agenda;
 mod automatic;
 mod background;
+mod base;
 pub mod command;
 pub mod commands;
 mod costs;
-mod counting;
 mod due;
 mod edit;
+mod ending;
 #[cfg(test)]
 pub(super) mod held;
 mod idle;
 mod learning;
-mod load;
+pub mod load;
 pub mod parts;
 pub mod recovering;
 pub mod relayer;
 mod standing;
+mod starting;
+mod step;
 mod switching;
 #[cfg(test)]
 mod tests;
@@ -34,36 +37,46 @@ mod writing;
 
 use super::{
     effects::{Effect, Effects, IdleTurn, Ticket, TicketNumber},
-    founding,
+    founding as new_session,
     hooks::Hooks,
     jobs::{IndexBuilt, PlanMade, progress::Progress, transfer::TransferText},
+    kind::OperationKind,
     log_work::{LogDone, LogFacts},
-    operation::OpenOperations,
     source::Source,
     state::State,
 };
 use crate::{
     compaction::draft::Draft,
-    conversation::entry::Stamps,
-    ids::{OperationId, SessionId},
+    ids::OperationId,
     log::Unfinished,
     models::learned::Learned,
-    protocol::{errors::Failure, types::Usage},
+    protocol::errors::Failure,
     session::core::{
         agenda::Unit,
-        background::{FileChanges, IndexWait},
+        automatic::speculating,
+        background::FileChanges,
+        base::{Base, Ending},
         command::Command,
-        commands::compacting::after_turn::AfterTurn,
-        costs::Costs,
-        counting::Counting,
+        commands::{
+            compacting::{
+                self,
+                after_turn::{self, AfterTurn},
+                committing, reporting,
+            },
+            founding,
+        },
         due::Upkeep,
-        idle::Idle,
-        parts::{held_contexts::HeldContexts, log_gate::LogGate, queue::Queue, reads::Reads},
+        idle::{Idle, maintenance},
+        parts::log_gate::Write,
         recovering::Recoveries,
         standing::Standing,
+        step::Step,
+        transfers::referring,
         work::{TransferPhase, Unbegun, Work},
+        writing::{appends, edits},
     },
     settings::Layers,
+    wire::outbox::About,
 };
 use jiff::Timestamp;
 use std::{sync::Arc, time::Instant};
@@ -109,7 +122,7 @@ pub enum Input {
     /// The source of a reference was found, or there is none.
     Sourced(OperationId, Result<Source, Failure>),
     /// A session was made for the summary of a compaction, or not.
-    Founded(OperationId, founding::Outcome),
+    Founded(OperationId, new_session::Outcome),
     /// Estimated entries were counted by the tokenizer.
     Counted,
     /// The turn of this session for idle maintenance has come, or it waits.
@@ -129,27 +142,6 @@ pub struct Moment {
     pub tokenizer: bool,
 }
 
-/// Whether the session ends, and the requests that wait for the end.
-enum Ending {
-    No,
-    WhenIdle,
-    Now(Vec<Ticket>),
-}
-
-impl Ending {
-    /// Whether the session starts work by itself: it does not end.
-    fn goes_on(&self) -> bool {
-        matches!(self, Self::No)
-    }
-
-    /// The session ends now.
-    fn end_now(&mut self) {
-        if !matches!(self, Self::Now(_)) {
-            *self = Self::Now(Vec::new());
-        }
-    }
-}
-
 /// Whether a session is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Over {
@@ -161,32 +153,17 @@ pub enum Over {
     Yes,
 }
 
-/// One session.
+/// One session: a router. An input goes to the parts that it concerns, and the steps that follow from their verbs are performed in
+/// one order. `starting` has the work that may start, and `ending` the work that ends.
 pub struct Core {
-    state: State,
-    log: LogGate,
-    work: Work,
-    operations: OpenOperations,
-    effects: Effects,
-    queue: Queue,
+    base: Base,
     /// Operations that end before their starts, cancelled ones above all. They start and end when the log is here and no other
     /// is open.
     cancelled: Vec<Unbegun>,
-    costs: Costs,
-    /// Requests for the context that wait for the end of the compaction.
-    held: HeldContexts,
-    reads: Reads,
-    index: IndexWait,
     changes: FileChanges,
     idle: Idle,
-    counting: Counting,
     upkeep: Upkeep,
     recoveries: Recoveries,
-    ending: Ending,
-    /// The usage that was sent last.
-    sent_usage: Usage,
-    stamps: Stamps,
-    now: Instant,
 }
 
 impl Core {
@@ -194,116 +171,111 @@ impl Core {
     /// first. `seed` decides the ids of its entries and operations.
     #[must_use]
     pub fn new(state: State, left_behind: Vec<Unfinished>, log: LogFacts, seed: u64, at: &Moment) -> Self {
-        let effects = Effects::default();
-        let mut core = Self {
-            sent_usage: state.usage(),
-            log: LogGate::here(log),
-            work: Work::None,
-            operations: OpenOperations::new(effects.clone(), at.now),
-            effects,
-            queue: Queue::default(),
+        let (after_turn, begun) = AfterTurn::recalled(&state, log.access, &left_behind);
+        let mut base = Base::new(state, log, seed, at);
+        base.lock.keep(begun);
+        base.end_interrupted(left_behind);
+        base.report_window();
+        Self {
+            base,
             cancelled: Vec::new(),
-            costs: Costs::opened(&state.history().spending().recent, at),
-            state,
-            held: HeldContexts::default(),
-            reads: Reads::default(),
-            index: IndexWait::default(),
             changes: FileChanges::default(),
             idle: Idle::new(at.now),
-            counting: Counting::default(),
-            upkeep: Upkeep::default(),
+            upkeep: Upkeep { after_turn, ..Upkeep::default() },
             recoveries: Recoveries::default(),
-            ending: Ending::No,
-            stamps: Stamps::seeded(seed, at.wall),
-            now: at.now,
-        };
-        core.upkeep.after_turn = AfterTurn::recalled(&core.state, log.access, &left_behind);
-        core.end_interrupted(left_behind);
-        core.tell_of_window();
-        core
+        }
     }
 
     /// The effects that were not performed yet.
     #[must_use]
     pub fn effects(&self) -> &Effects {
-        &self.effects
-    }
-
-    /// The id of the session.
-    #[must_use]
-    pub fn id(&self) -> &SessionId {
-        &self.state.id
+        &self.base.effects
     }
 
     /// The state.
     #[must_use]
     pub fn state(&self) -> &State {
-        &self.state
+        &self.base.state
     }
 
     /// The hooks that the client answers for this session.
     #[must_use]
     pub fn hooks(&self) -> &Arc<Hooks> {
-        &self.upkeep.hooks
+        &self.base.hooks
     }
 
     /// Handles an input. Its effects are added to the list.
     pub fn on(&mut self, at: &Moment, input: Input) {
-        self.now = at.now;
-        self.stamps.set_time(at.wall);
-        self.operations.set_time(at.now);
-        self.state.tokenizer_is(at.tokenizer);
+        self.base.set_time(at);
         match input {
             Input::Command(command, ticket) => {
                 if command.is_activity() {
                     self.is_active();
                 }
-                self.queue.take_in(command, ticket);
+                self.base.queue.take_in(command, ticket);
             }
             Input::Cancel(which, ticket) => self.cancel(which.as_ref(), ticket),
             Input::RequestCancelled(request) => self.request_cancelled(request),
-            Input::Layers(layers) => self.relayer(layers),
-            Input::Windows(learned) => self.take_windows(learned),
-            Input::Hooks(hooks) => self.upkeep.hooks = hooks,
+            Input::Layers(layers) => relayer::relayer(&mut self.base, layers),
+            Input::Windows(learned) => self.base.take_windows(learned),
+            Input::Hooks(hooks) => self.base.hooks = hooks,
             Input::FileTouched => self.changes.touched(),
-            Input::Finish => {
-                if self.ending.goes_on() {
-                    self.ending = Ending::WhenIdle;
-                    self.idle_gives_way();
-                    let access = self.log.facts().access;
-                    let delayed = self.upkeep.after_turn.take_at_end(access);
-                    self.end_unstarted(delayed);
-                    self.end_waiting();
-                }
-            }
+            Input::Finish => self.end_when_idle(),
             Input::Stop => {
-                self.ending.end_now();
+                self.base.ending.end_now();
                 self.stop_running(None);
-                self.reads.stop.request();
-                self.held.fail(&Failure::Cancelled);
+                self.base.reads.stop.request();
+                self.base.held.fail(&Failure::Cancelled);
             }
             Input::Turn => self.turn(),
             Input::Tick => self.tick(at),
             Input::Log(done, facts) => self.log_is_back(done, facts),
-            Input::Answered => self.reads.answered(),
+            Input::Answered => self.base.reads.answered(),
             Input::Indexed(built) => self.indexed(built),
-            Input::Planned(id, result) => self.planned(&id, result),
-            Input::Reported(id, step) => self.reported(&id, step),
-            Input::Drafted(id, result) => self.drafted(&id, result),
-            Input::Transferred(id, result) => self.transfer_made(&id, result),
-            Input::Sourced(id, result) => self.sourced(&id, result),
-            Input::Founded(id, result) => self.founded(&id, result),
+            Input::Planned(id, result) if self.upkeep.ahead.is(&id) => {
+                let steps = self.upkeep.ahead.planned(result, &self.base.facts());
+                self.follow(steps);
+            }
+            Input::Planned(id, result) => {
+                let step = compacting::planned(&mut self.base, &id, result);
+                self.follow(step);
+            }
+            Input::Reported(id, step) => reporting::reported(&mut self.base, &mut self.upkeep.ahead, &id, step),
+            Input::Drafted(id, result) if self.upkeep.ahead.is(&id) => {
+                let steps = self.upkeep.ahead.drafted(result, &self.base.facts());
+                self.follow(steps);
+            }
+            Input::Drafted(id, result) => {
+                let step = compacting::drafted(&mut self.base, &mut self.upkeep.ahead, &id, result);
+                self.follow(step);
+            }
+            Input::Transferred(id, result) => {
+                let step = transfers::made(&mut self.base, &id, result);
+                self.follow(step);
+            }
+            Input::Sourced(id, result) => {
+                let step = referring::sourced(&mut self.base, &id, result);
+                self.follow(step);
+            }
+            Input::Founded(id, result) => {
+                let step = founding::founded(&mut self.base, &id, result);
+                self.follow(step);
+            }
             Input::Counted => self.counted(),
             Input::IdleTurn(turn) => {
                 let turning = self.idle.rounds.turn(turn);
-                self.effects.turn_idle(turning);
+                self.base.effects.turn_idle(turning);
             }
         }
-        if !self.ending.goes_on() || self.hooks().concerns_compaction() || self.upkeep.ahead.is_stale(&self.state) {
-            self.speculate(|ahead, facts| ahead.throw_away(facts));
+        let ends = !self.base.ending.goes_on() || self.base.hooks.concerns_compaction();
+        if ends || self.upkeep.ahead.is_stale(&self.base.state) {
+            let steps = self.upkeep.ahead.throw_away(&self.base.facts());
+            self.follow(steps);
         }
         self.settle();
-        self.share_memory();
+        if Standing::of(self).may_sleep() {
+            self.base.effects.extend(self.idle.shares(self.base.state.path().bytes()));
+        }
     }
 
     /// Whether a `Turn` has something to do.
@@ -312,20 +284,26 @@ impl Core {
         Standing::of(self).unit().is_some()
     }
 
+    /// The time of the next work of an idle session. `awake_elsewhere`: bytes that the other sessions keep in memory.
+    #[must_use]
+    pub fn wake_at(&self, awake_elsewhere: u64) -> Option<Instant> {
+        Some(Standing::of(self).idle_work(awake_elsewhere)?.at())
+    }
+
     /// Whether the session takes commands now. Until then they wait outside.
     #[must_use]
     pub fn takes_commands(&self) -> bool {
-        self.log.is_free() && !self.work.founds() && !matches!(self.ending, Ending::Now(_)) && self.queue.has_room()
+        self.base.log.is_free() && !self.base.work.founds() && !self.base.ending.is_now() && self.base.queue.has_room()
     }
 
     /// Whether the session is over.
     #[must_use]
     pub fn over(&self) -> Over {
-        match self.ending {
+        match self.base.ending {
             Ending::WhenIdle if Standing::of(self).is_idle() => Over::WithoutCommands,
             Ending::Now(_)
                 if Standing::of(self).is_quiet()
-                    && self.index.build.is_none()
+                    && self.base.index.build.is_none()
                     && !Standing::of(self).is_pending(Unit::Costs) =>
             {
                 Over::Yes
@@ -337,16 +315,17 @@ impl Core {
     /// Ends the session. Everything is on disk, and no work runs. The tickets of its closes are to be answered when the file
     /// is closed.
     #[must_use]
-    pub fn end(mut self) -> Vec<Ticket> {
-        let gone = Failure::no_session(self.state.id.as_str());
-        let mut closes = match std::mem::replace(&mut self.ending, Ending::No) {
+    pub fn end(self) -> Vec<Ticket> {
+        let Base { ending, mut index, mut queue, mut held, state, .. } = self.base;
+        let gone = Failure::no_session(state.id.as_str());
+        let mut closes = match ending {
             Ending::Now(tickets) => tickets,
             Ending::No | Ending::WhenIdle => Vec::new(),
         };
-        for (command, ticket) in self.index.commands.drain().chain(self.queue.drain()) {
+        for (command, ticket) in index.commands.drain().chain(queue.drain()) {
             if command.closes() { closes.push(ticket) } else { ticket.fail(&gone) }
         }
-        self.held.fail(&gone);
+        held.fail(&gone);
         closes
     }
 
@@ -355,38 +334,55 @@ impl Core {
         match Standing::of(self).unit() {
             None | Some(Unit::Contexts) => {}
             Some(Unit::AfterTurnEntry) => {
-                let writable = self.log.writable(&self.state);
-                let steps = self.upkeep.after_turn.write_due(writable, &self.state, &mut self.stamps);
-                self.follow_after_turn(steps);
+                let (base, after_turn) = (&mut self.base, &mut self.upkeep.after_turn);
+                let steps = after_turn.write_due(base.writable(), &base.state, &mut base.stamps);
+                self.follow(steps);
             }
             Some(Unit::Unbegun) => self.begin_all_cancelled(),
-            Some(Unit::Begin | Unit::Commit) => match self.work.take() {
-                Work::Planned(request, result) => self.begin(request, *result),
-                Work::Referring(request, Some(result)) => self.begin_reference(request, *result),
-                Work::Drafted(operation, draft) => self.commit(operation, *draft),
-                Work::Transfer(operation, TransferPhase::Made(task, text)) => self.deliver(operation, *task, text),
-                other => self.work = other,
-            },
+            Some(Unit::Begin | Unit::Commit) => {
+                let step = match self.base.work.take() {
+                    Work::Planned(request, result) => Some(compacting::begun(&mut self.base, request, *result)),
+                    Work::Referring(request, Some(result)) => {
+                        referring::begin_reference(&mut self.base, request, *result)
+                    }
+                    Work::Drafted(operation, draft) => Some(Step::Commit(operation, draft)),
+                    Work::Transfer(operation, TransferPhase::Made(task, text)) => {
+                        Some(Step::Deliver(operation, *task, text))
+                    }
+                    other => {
+                        self.base.work = other;
+                        None
+                    }
+                };
+                self.follow(step);
+            }
             Some(Unit::Costs) => {
-                let costs = self.costs.take(&self.state, &mut self.stamps);
+                let costs = self.base.costs.take(&self.base.state, &mut self.base.stamps);
                 self.write(Box::new(costs));
             }
             Some(Unit::FailedAnswers) => self.decide_reported(),
             Some(Unit::Switch) => self.decide_switch(),
-            Some(Unit::Extract) => self.deliver_waiting(),
-            Some(Unit::AfterTransfer) => self.decide_behind_transfer(),
+            Some(Unit::Extract) => {
+                self.idle_gives_way();
+                let step = self.upkeep.extracts.next();
+                self.follow(step);
+            }
+            Some(Unit::AfterTransfer) => self.decide_after_transfer(),
             Some(Unit::AfterTurn) => {
-                let due = self.due_after_turn();
-                self.start_due(due);
+                let due = self.upkeep.after_turn.take_due(self.base.state.path());
+                self.follow(due.map(Step::Start));
             }
             Some(Unit::Ahead) => self.decide_ahead(),
-            Some(Unit::FileChanges) => self.catch_up(),
+            Some(Unit::FileChanges) => {
+                self.changes.read();
+                self.base.catch_up();
+            }
             Some(Unit::Command) => {
-                if let Some((command, ticket)) = self.queue.next() {
-                    self.idle.touch(self.now);
+                if let Some((command, ticket)) = self.base.queue.next() {
+                    self.idle.touch(self.base.now);
                     self.handle(command, ticket);
                     // For this command alone: the next one may find another file.
-                    self.state.fetched = None;
+                    self.base.state.fetched = None;
                 }
             }
         }
@@ -395,25 +391,117 @@ impl Core {
     fn handle(&mut self, command: Command, ticket: Ticket) {
         match command {
             Command::Activity => ticket.ok(&()),
-            command if Standing::of(self).waits_for_index(&command) => self.await_index(command, ticket),
-            command if self.state.history().is_asleep() && !command.closes() => {
-                self.queue.put_back(command, ticket);
-                self.wake();
+            command if Standing::of(self).waits_for_index(&command) => self.base.await_index(command, ticket),
+            command if self.base.state.history().is_asleep() && !command.closes() => {
+                self.base.queue.put_back(command, ticket);
+                self.base.wake();
             }
-            Command::Append(params) => self.append(params, ticket),
-            Command::Edit(edit) => self.edit(edit, ticket),
+            Command::Append(params) => {
+                let step = appends::begin(&mut self.base, params, ticket);
+                self.follow(step);
+            }
+            Command::Edit(edit) => {
+                let step = edits::begin(&mut self.base, edit, ticket);
+                self.follow(step);
+            }
             Command::Compact(params) => {
-                self.compact(params, ticket);
-                self.count();
+                let is_over = Standing::of(self).may_maintain() && after_turn::turn_is_over(self.base.state.path());
+                let turn = if is_over { compacting::Turn::IsOver } else { compacting::Turn::Runs };
+                let steps = compacting::begin(&mut self.base, &mut self.upkeep, params, ticket, turn);
+                self.follow(steps);
+                self.base.count();
             }
-            Command::Transfer(request) => self.transfer(*request, ticket),
+            Command::Transfer(request) => {
+                let step = transfers::begin(&mut self.base, &mut self.upkeep.relays, *request, ticket);
+                self.follow(step);
+            }
             Command::Call(call) => {
                 call(self, ticket);
                 // Not at the opening: a client may open a thousand sessions and look at one.
-                self.count();
+                self.base.count();
             }
             Command::HandOver => ticket.leave_to(Effect::HandOver),
-            Command::Close => self.leave(ticket),
+            Command::Close => {
+                // The contexts that wait start nothing any more.
+                self.base.ending = Ending::Now(vec![ticket]);
+                self.stop_running(None);
+                self.base.reads.stop.request();
+                // Those that waited for counts.
+                self.answer_contexts();
+            }
         }
+    }
+
+    /// Performs the steps of a verb, each with all that follows from it.
+    fn follow(&mut self, steps: impl IntoIterator<Item = Step>) {
+        for step in steps {
+            self.step(step);
+        }
+    }
+
+    fn step(&mut self, step: Step) {
+        match step {
+            Step::Write(write) => self.write(write),
+            Step::Announce(entry) => self.base.effects.announce(&entry, None),
+            Step::Answer(ticket, answer) => ticket.answer(answer),
+            Step::Warn(warning) => self.base.effects.emit(About::default(), warning.into()),
+            Step::Release => {
+                if self.base.lock.release() {
+                    self.base.record_running();
+                }
+            }
+            Step::Wake => self.base.wake(),
+            Step::AnswerContexts => self.answer_contexts(),
+
+            Step::Appended(appends) => self.appended(appends),
+            Step::AnswerAppends(appends) => self.answer_appends(appends),
+            Step::Edited(write) => self.edited(write),
+            Step::AnswerEdit(write) => self.answer_edit(*write),
+            Step::AfterTurn(outcome) => {
+                let (base, after_turn) = (&mut self.base, &mut self.upkeep.after_turn);
+                let steps = after_turn.recorded(outcome, &base.state, &mut base.stamps);
+                self.follow(steps);
+            }
+
+            Step::Start(due) => self.start(due),
+            Step::StartIfDue => {
+                if Standing::of(self).maintenance_is_due() {
+                    self.start_unasked();
+                }
+            }
+            Step::BeginRound(request, result) => {
+                let step = maintenance::begin(&mut self.base, &mut self.idle.rounds, request, result);
+                self.follow(step);
+            }
+            Step::Draft(operation, made, focus) => {
+                compacting::draft(&mut self.base, &mut self.upkeep.ahead, operation, made, focus);
+            }
+            Step::DraftAhead(draft) => compacting::order(&self.base, &OperationKind::Speculation, draft),
+            Step::Recover(due, written) => self.recover(due, written),
+            Step::Commit(operation, draft) => {
+                let step = committing::commit(&mut self.base, &mut self.upkeep, operation, *draft);
+                self.follow(step);
+            }
+            Step::Deliver(operation, task, text) => self.deliver(operation, task, text),
+            Step::Delivered(delivery, result) => {
+                if result.is_ok() {
+                    self.recoveries.forget_failed(&self.base.state);
+                    self.has_changed();
+                }
+                let step = transfers::delivered(&mut self.base, &mut self.upkeep.switches, *delivery, result);
+                self.follow(step);
+            }
+            Step::Unbegun(request) => self.end_unstarted([request]),
+            Step::End(ended) => self.finish(ended),
+            Step::EndAhead(operation) => speculating::end(&self.base, operation),
+            Step::RecordFailure(failed) => self.base.costs.add_failed(failed),
+        }
+    }
+
+    /// Writes entries. The result comes back as an input.
+    fn write(&mut self, mut write: Box<dyn Write>) {
+        let work = writing::work(&mut self.base, &self.upkeep.after_turn, &mut *write);
+        self.base.log.writes(write);
+        self.base.effects.push(Effect::Log(work));
     }
 }

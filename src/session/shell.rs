@@ -34,7 +34,7 @@ use crate::{
         types::{Status, StatusAnswer, SubscribeAnswer, SubscribeParams, Subscription},
     },
     session::{
-        core::command::Command,
+        core::{command::Command, commands::status},
         jobs::{
             draft::DraftJob,
             pool::{self, Report},
@@ -351,7 +351,8 @@ impl Shell {
                 if let Some(recording) = &mut self.recording {
                     recording.asks_for(asked.clone());
                 }
-                let describe = move |core: &mut Core, ticket: Ticket| ticket.with(core.describe(*params, asked));
+                let describe =
+                    move |core: &mut Core, ticket: Ticket| ticket.with(status::describe(core, *params, asked));
                 (Command::with(describe), self.ticket_for(reply))
             }
             Mail::HandOver(hand_over, reply) => {

@@ -37,7 +37,7 @@ use crate::{
     models::learned::Change,
     protocol::errors::Failure,
     session::{
-        core::{Core, Input},
+        core::{Core, Input, load::Load},
         effects::{Answer, Effect, Sent, TicketNumber},
         jobs::{Job, progress::Progress},
         log_work::LogDone,
@@ -345,7 +345,7 @@ impl Observer {
         if !self.operations.log_is_out() {
             self.file.log_is_here();
         }
-        let load = core.load();
+        let load = Load::of(core);
         self.idling.after_input(&self.operations, load.held)?;
         self.turns.after_input(load.waiting + load.index, load.held, &self.operations)?;
         self.usage.after_input(core)?;
@@ -404,13 +404,13 @@ impl Observer {
             self.file.at_rest()?;
             self.operations.costs(&self.file)?;
         }
-        let load = core.load();
+        let load = Load::of(core);
         require(load.is_empty(), Rule::QueuesBounded, || format!("at rest there are {load:?}"))?;
         self.contexts.at_rest(core, &self.file)
     }
 
     fn bounded(&self, core: &Core) -> Verdict {
-        let load = core.load();
+        let load = Load::of(core);
         // A compaction after the turn may be left of a request that was answered.
         let open = self.requests.held_by_core() + self.later.pending().len();
         let waiting = load.waiting + load.index + load.held;

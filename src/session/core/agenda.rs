@@ -5,7 +5,7 @@
 //! agenda, so that a new kind of work is written down once.
 
 use super::{
-    Core, Ending,
+    base::Ending,
     parts::log_gate::FollowUp,
     standing::Standing,
     work::{TransferPhase, Work},
@@ -120,24 +120,24 @@ impl Unit {
 impl Standing<'_> {
     /// Whether no work, no write and no read runs.
     pub(super) fn is_quiet(&self) -> bool {
-        self.core.log.is_free()
-            && self.core.work.is_none()
-            && self.core.reads.is_empty()
+        self.core.base.log.is_free()
+            && self.core.base.work.is_none()
+            && self.core.base.reads.is_empty()
             && !self.is_pending(Unit::Unbegun)
             && !self.is_pending(Unit::AfterTurnEntry)
     }
 
     pub(super) fn is_idle(&self) -> bool {
         self.is_quiet()
-            && self.core.queue.is_empty()
-            && self.core.held.is_empty()
-            && self.core.index.commands.is_empty()
+            && self.core.base.queue.is_empty()
+            && self.core.base.held.is_empty()
+            && self.core.base.index.commands.is_empty()
             && !self.is_pending(Unit::Costs)
     }
 
     /// The next unit that may start now.
     pub(super) fn unit(&self) -> Option<Unit> {
-        if !self.core.log.is_free() || self.core.work.founds() {
+        if !self.core.base.log.is_free() || self.core.base.work.founds() {
             return None;
         }
         Unit::ALL.into_iter().find(|unit| self.may_start(*unit) && self.is_pending(*unit))
@@ -146,21 +146,27 @@ impl Standing<'_> {
     /// Whether a unit is due.
     pub(super) fn is_pending(&self, unit: Unit) -> bool {
         match unit {
-            Unit::AfterTurnEntry => self.core.upkeep.after_turn.must_write(self.core.log.facts().access),
+            Unit::AfterTurnEntry => self.core.upkeep.after_turn.must_write(self.core.base.log.facts().access),
             Unit::Unbegun => !self.core.cancelled.is_empty(),
-            Unit::Begin => matches!(self.core.work, Work::Planned(..) | Work::Referring(_, Some(_))),
-            Unit::Commit => matches!(self.core.work, Work::Drafted(..) | Work::Transfer(_, TransferPhase::Made(..))),
-            Unit::Costs => !self.core.costs.is_empty() && self.core.log.writable(&self.core.state).is_ok(),
+            Unit::Begin => matches!(self.core.base.work, Work::Planned(..) | Work::Referring(_, Some(_))),
+            Unit::Commit => {
+                matches!(self.core.base.work, Work::Drafted(..) | Work::Transfer(_, TransferPhase::Made(..)))
+            }
+            Unit::Costs => {
+                !self.core.base.costs.is_empty() && self.core.base.log.writable(&self.core.base.state).is_ok()
+            }
             Unit::FailedAnswers => self.core.recoveries.is_pending(),
             Unit::Switch => self.core.upkeep.switches.is_pending(),
             // A failed answer at the leaf is decided about first.
-            Unit::Extract => self.core.upkeep.extracts.are_due(&self.core.state) && !self.core.recoveries.is_pending(),
+            Unit::Extract => {
+                self.core.upkeep.extracts.are_due(&self.core.base.state) && !self.core.recoveries.is_pending()
+            }
             Unit::AfterTransfer => self.core.upkeep.behind_transfer,
-            Unit::AfterTurn => self.core.upkeep.after_turn.is_due(self.core.state.path()),
+            Unit::AfterTurn => self.core.upkeep.after_turn.is_due(self.core.base.state.path()),
             Unit::Contexts => self.held_needs_more(),
             Unit::Ahead => self.core.upkeep.ahead.is_new(),
             Unit::FileChanges => self.core.changes.is_pending(),
-            Unit::Command => !self.core.queue.is_empty(),
+            Unit::Command => !self.core.base.queue.is_empty(),
         }
     }
 
@@ -168,10 +174,10 @@ impl Standing<'_> {
     fn may_start(&self, unit: Unit) -> bool {
         let is_free = match unit.needs() {
             Needs::Log => true,
-            Needs::NoWork => self.core.work.is_none(),
-            Needs::Path => self.core.work.is_none() && self.may_decide(),
+            Needs::NoWork => self.core.base.work.is_none(),
+            Needs::Path => self.core.base.work.is_none() && self.may_decide(),
         };
-        let is_in_time = unit.survives_the_end() || !matches!(self.core.ending, Ending::Now(_));
+        let is_in_time = unit.survives_the_end() || !self.core.base.ending.is_now();
         let may = match unit {
             Unit::Unbegun => self.may_end_cancelled(),
             Unit::AfterTurn => self.may_maintain(),
@@ -184,9 +190,9 @@ impl Standing<'_> {
 
     /// Whether the session starts work without input. Where it ends, it starts nothing but what is being written or was
     /// cancelled.
-    fn follows(&self) -> Follows {
-        let writes = !matches!(self.core.log.follow_up(), FollowUp::None);
-        let starts = |unit: Unit| match self.core.ending {
+    pub(super) fn follows(&self) -> Follows {
+        let writes = !matches!(self.core.base.log.follow_up(), FollowUp::None);
+        let starts = |unit: Unit| match self.core.base.ending {
             Ending::No => unit.keeps_from_settling(),
             Ending::WhenIdle | Ending::Now(_) => unit == Unit::Unbegun,
         };
@@ -210,20 +216,13 @@ impl Standing<'_> {
             Unit::AfterTurn => self.is_pending(unit) && self.may_start(unit),
             unit => self.is_pending(unit),
         };
-        self.core.ending.goes_on()
-            && self.core.log.is_free()
-            && self.core.work.is_none()
-            && self.core.index.commands.is_empty()
-            && self.core.held.is_empty()
+        self.core.base.ending.goes_on()
+            && self.core.base.log.is_free()
+            && self.core.base.work.is_none()
+            && self.core.base.index.commands.is_empty()
+            && self.core.base.held.is_empty()
             && !self.core.upkeep.ahead.runs()
             && !Unit::ALL.into_iter().any(waits)
-    }
-}
-
-impl Core {
-    /// Sends `settled` where it waited for work, and none follows any more.
-    pub(super) fn settle(&self) {
-        self.operations.follow(Standing::of(self).follows());
     }
 }
 

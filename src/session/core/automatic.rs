@@ -1,41 +1,42 @@
-//! Maintenance that no client asks for: whether it is due after an append, its start, and the time after one that did not
-//! complete.
+//! Maintenance that no client asks for: what brings the context below the threshold, and the time after a compaction that did
+//! not complete.
 
 pub(super) mod pruning;
-mod resuming;
-mod speculating;
+pub(super) mod resuming;
+pub(super) mod speculating;
 pub(super) mod speculation;
 
 use super::{
-    Core,
-    commands::{append::Append, prune},
-    due::{Due, DueCompaction, DueRepeat},
+    base::Base,
+    commands::prune,
+    due::{Due, DueCompaction, Upkeep},
     edit::Staged,
     parts::{
         held_contexts::Starts,
         log_gate::{FollowUp, Write},
     },
+    step::Step,
     work::Work,
 };
 use crate::{
     compaction::{
-        decide::{Automatic, Rest, Why},
+        decide::{Automatic, Decision, Rest, Why},
         request::Cause,
     },
-    conversation::{entry::Entry, message::outline::Role},
+    conversation::entry::Entry,
     protocol::{
         errors::Failure,
-        events::{Event, ModelChange, Reason},
-        notices::NoticeCode,
-        types::{Initiator, Next},
+        events::{Event, ModelChange},
+        notices::{NoticeCode, Warning},
     },
     session::{
-        core::{commands::compacting::planning, recovering::promotion, standing::Standing},
+        core::{recovering::promotion, transfers::relaying},
         data::model_fields,
         fault::{Fault, planted},
-        jobs::{Authors, Focus, Job, PlanOrder},
+        jobs::Focus,
         kind::{OperationKind, Product},
-        operations::{Asked, End, Kind as _, Place},
+        operations::{End, Place},
+        state::State,
         stop::Stop,
     },
     wire::outbox::About,
@@ -53,21 +54,28 @@ impl Write for Relief {
         self.staged.entries.clone()
     }
 
-    fn written(self: Box<Self>, core: &mut Core) {
-        core.relieved(&self.staged, self.event);
+    /// The context is measured again.
+    fn written(self: Box<Self>, base: &mut Base) -> Vec<Step> {
+        if self.staged.stores_model() {
+            base.state.stored_model();
+        }
+        self.staged.entries.iter().for_each(|entry| base.effects.announce(entry, None));
+        base.effects.emit(About::default(), self.event);
+        base.send_usage();
+        vec![Step::StartIfDue, Step::AnswerContexts]
     }
 
-    fn not_written(self: Box<Self>, core: &mut Core, failure: &Failure) {
+    fn not_written(self: Box<Self>, base: &mut Base, failure: &Failure) -> Vec<Step> {
         let title = "The context could not be made smaller";
-        core.effects.warn(NoticeCode::ContextNotReduced, title, failure.to_string());
+        base.effects.warn(NoticeCode::ContextNotReduced, title, failure.to_string());
         // Another try would fail, too, and the requests would start one after the other.
-        core.held.start(Starts::Nothing);
-        core.answer_held();
+        base.held.start(Starts::Nothing);
+        vec![Step::AnswerContexts]
     }
 
-    fn again(self: Box<Self>, core: &mut Core) {
-        // The context is measured again.
-        core.answer_held();
+    /// The context is measured again.
+    fn again(self: Box<Self>, _: &mut Base) -> Vec<Step> {
+        vec![Step::AnswerContexts]
     }
 
     fn follow_up(&self) -> FollowUp<'_> {
@@ -75,184 +83,93 @@ impl Write for Relief {
     }
 }
 
-impl Core {
-    /// Continues with the requests that waited for counts. Returns whether there were any.
-    pub(super) fn unanswered_were_counted(&mut self) -> bool {
-        if self.counting.runs() {
-            return false;
-        }
-        let Some(unanswered) = self.log.take_unanswered() else { return false };
-        unanswered.counted(self);
-        true
-    }
+/// Writes entries that bring the context below the threshold.
+pub(super) fn write_relief(staged: Staged, event: Event) -> Step {
+    Step::Write(Box::new(Relief { staged, event }))
+}
 
-    /// The maintenance that is due after these appends.
-    pub(super) fn due_after(&mut self, appends: &[Append]) -> Option<Due> {
-        let mut entries = appends.iter().flat_map(|append| &append.staged.entries);
-        if entries.any(|entry| entry.is_from(Role::User)) {
-            self.upkeep.rest = None;
-            self.upkeep.ahead.goes_on();
-        }
-        let in_batch = appends.last().is_some_and(|append| append.ticket.in_batch());
-        let asked = || if in_batch { Asked::Unasked } else { Asked::Introduced };
-        // A late result may stand on another branch, whose turn is none of this one.
-        let leaf = self.state.path().visible_leaf();
-        if appends.iter().flat_map(|append| &append.staged.entries).any(|entry| Some(&entry.id) == leaf) {
-            self.upkeep.after_turn.message_came();
-        }
-        if let Some(due) = self.due_after_answer(appends, asked()) {
-            return Some(due);
-        }
-        if let Some(due) = self.due_after_turn() {
-            return Some(due);
-        }
-        // Nearly all appends end here, with one decision.
-        if Standing::of(self).decision().why == Why::Below {
-            return None;
-        }
-        if let Some((staged, event)) = self.relief() {
-            return Some(Due::Relief(staged, event));
-        }
-        if !Standing::of(self).maintenance_is_due() {
-            return None;
-        }
-        let id = self.compaction_id();
-        Some(Due::Compaction(DueCompaction { id, reason: Reason::Threshold, asked: asked(), former: None }))
-    }
+/// How the session stands towards maintenance at its leaf.
+pub(super) struct AtLeaf {
+    pub decision: Decision,
+    /// Whether a compaction is due and may start.
+    pub is_due: bool,
+    /// Whether maintenance may start.
+    pub may_start: bool,
+}
 
-    /// The compaction after the turn, if it is due.
-    pub(super) fn due_after_turn(&mut self) -> Option<Due> {
-        let is_due = self.upkeep.after_turn.is_due(self.state.path()) && Standing::of(self).may_maintain();
-        let request = if is_due { self.upkeep.after_turn.take(None) } else { None };
-        request.map(|request| Due::Delayed(Box::new(request)))
+/// Entries that bring the context below the threshold without a compaction: old tool results are cut, or a larger model
+/// is chosen. That needs no automatic compaction.
+pub(super) fn relief(base: &mut Base, upkeep: &mut Upkeep, at_leaf: &AtLeaf) -> Option<Due> {
+    let AtLeaf { decision, is_due, may_start } = at_leaf;
+    // It is paid for already.
+    if *is_due && decision.why != Why::Images && upkeep.ahead.serving(&base.state).is_some() {
+        return None;
     }
-
-    /// Entries that bring the context below the threshold without a compaction: old tool results are cut, or a larger model
-    /// is chosen. That needs no automatic compaction.
-    fn relief(&mut self) -> Option<(Staged, Event)> {
-        let due = Standing::of(self).maintenance_is_due();
-        // It is paid for already.
-        if due && Standing::of(self).decision().why != Why::Images && self.upkeep.ahead.serving(&self.state).is_some() {
-            return None;
-        }
-        if due && let Some(staged) = self.pruning_that_suffices() {
-            let event = prune::event(&staged, &staged.why);
-            return Some((staged, event));
-        }
-        let off = |why| matches!(why, Why::Off(Automatic::Disabled | Automatic::StrategyOff));
-        let decision = Standing::of(self).decision();
-        // A larger window takes no more bytes.
-        let helps = due || Standing::of(self).may_maintain() && off(decision.why);
-        if decision.is_about_images() || !helps {
-            return None;
-        }
-        let to = promotion::larger_model(&self.state)?;
-        let from = self.state.model(self.state.path());
-        let mut staged = Staged::default();
-        staged.add(&self.state, &mut self.stamps, "model_change", &model_fields(&to)).ok()?;
-        Some((staged, Event::ModelChanged { from, to, reason: ModelChange::Promotion }))
+    if *is_due && let Some(staged) = pruning::that_suffices(base, upkeep, decision.why) {
+        let event = prune::event(&staged, &staged.why);
+        return Some(Due::Relief(staged, event));
     }
-
-    /// Entries that bring the context below the threshold are on disk. The context is measured again.
-    pub(super) fn relieved(&mut self, staged: &Staged, event: Event) {
-        if staged.stores_model() {
-            self.state.stored_model();
-        }
-        staged.entries.iter().for_each(|entry| self.effects.announce(entry, None));
-        self.effects.emit(About::default(), event);
-        self.send_usage(self.state.usage());
-        if Standing::of(self).maintenance_is_due() {
-            self.start_unasked();
-        }
-        self.answer_held();
+    let off = |why| matches!(why, Why::Off(Automatic::Disabled | Automatic::StrategyOff));
+    // A larger window takes no more bytes.
+    let helps = *is_due || *may_start && off(decision.why);
+    if decision.is_about_images() || !helps {
+        return None;
     }
+    let to = promotion::larger_model(&base.state)?;
+    let from = base.state.model(base.state.path());
+    let mut staged = Staged::default();
+    staged.add(&base.state, &mut base.stamps, "model_change", &model_fields(&to)).ok()?;
+    Some(Due::Relief(staged, Event::ModelChanged { from, to, reason: ModelChange::Promotion }))
+}
 
-    /// `next` of an append: the maintenance that is due, or the one that runs.
-    pub(super) fn next(&self, due: Option<&Due>) -> Next {
-        let (operation_id, reason, will_retry) = match (due, self.work.operation()) {
-            (Some(Due::Repeat(DueRepeat { max_output, why, .. })), _) => {
-                return Next::Retry { will_retry: true, max_output_tokens: *max_output, why: why.clone() };
-            }
-            (Some(Due::Recovery(due)), _) => {
-                (due.id.clone(), OperationKind::Recovering(due.reason).cause(), due.repeats_the_turn())
-            }
-            (Some(Due::Delayed(request)), _) => (request.id.clone(), request.kind.cause(), false),
-            (Some(Due::Compaction(due)), _) => (due.id.clone(), OperationKind::Compaction(due.reason).cause(), false),
-            (_, Some(operation)) if Standing::of(self).is_maintenance(operation) => {
-                let operation = self.upkeep.relays.around().unwrap_or(operation);
-                let repeats =
-                    operation.kind.repeats_the_turn() || self.recoveries.repeat_after_maintenance(&self.state);
-                (operation.id.clone(), operation.kind.cause(), repeats)
-            }
-            _ => return Next::None,
-        };
-        Next::Maintenance { operation_id, reason, will_retry, will_continue: false }
-    }
+/// Starts a compaction, with the summary that was made ahead if there is one.
+pub(super) fn begin(base: &mut Base, upkeep: &mut Upkeep, due: DueCompaction) {
+    let DueCompaction { id, reason, asked, former } = due;
+    let kind = OperationKind::Compaction(reason);
+    let Some(asked) = speculating::splice(base, &mut upkeep.ahead, kind.clone(), &id, asked) else { return };
+    let stop = Stop::default();
+    let operation = base.open(kind, Place::Top(id.clone()), asked, base.state.usage(), stop.clone());
+    base.plan(id, Cause::Due, former, stop);
+    base.work = Work::Preparing(operation, Focus::default());
+}
 
-    /// Starts the maintenance that is due.
-    pub(super) fn start_due(&mut self, due: Option<Due>) {
-        match due {
-            Some(Due::Recovery(due)) => self.write_recovery(due),
-            Some(Due::Repeat(due)) => self.write_removal(&due.removed),
-            Some(Due::Compaction(due)) => self.start_automatic(due),
-            Some(Due::Delayed(request)) => self.begin_delayed(*request),
-            Some(Due::Relief(staged, event)) => self.write(Box::new(Relief { staged, event })),
-            None => {}
-        }
-    }
-
-    /// Starts the maintenance that is due, for a request that waits for it.
-    pub(super) fn maintain(&mut self) {
-        self.idle_gives_way();
-        match self.relief() {
-            Some((staged, event)) => self.write(Box::new(Relief { staged, event })),
-            None => self.start_unasked(),
-        }
-    }
-
-    /// Starts a compaction that no answer has named.
-    pub(super) fn start_unasked(&mut self) {
-        let id = self.compaction_id();
-        self.start_automatic(DueCompaction { id, reason: Reason::Threshold, asked: Asked::Unasked, former: None });
-    }
-
-    /// Starts a compaction.
-    pub(super) fn start_automatic(&mut self, due: DueCompaction) {
-        if planted(Fault::NextNotStarted) {
-            return;
-        }
-        self.idle_gives_way();
-        self.tell_of_resuming();
-        let DueCompaction { id, reason, asked, former } = due;
-        if let Some(covered) = self.part_to_relay(reason) {
-            return self.relay(id, reason, asked, covered);
-        }
-        let kind = OperationKind::Compaction(reason);
-        let Some(asked) = self.splice(kind.clone(), &id, asked) else { return };
-        let stop = Stop::default();
-        let operation = self.open(kind, Place::Top(id.clone()), asked, self.state.usage(), stop.clone());
-        let request = planning::plan_request(&self.state, None, Initiator::User, Cause::Due);
-        self.effects.start(Job::Plan(PlanOrder { id, request, authors: Authors::Anyone, former, stop }));
-        self.work = Work::Preparing(operation, Focus::default());
-    }
-
+impl Upkeep {
     /// Records the end of a compaction: an automatic one that did not complete is not repeated immediately.
-    pub(super) fn rests_after(&mut self, kind: &OperationKind, end: &End<Product>) {
-        self.upkeep.rest = match end {
+    pub fn rests_after(&mut self, state: &State, kind: &OperationKind, end: &End<Product>) {
+        self.rest = match end {
             End::Completed(_) => {
-                self.idle.rounds.compaction_completes();
-                self.upkeep.ahead.begins_anew();
+                self.ahead.begins_anew();
                 None
             }
             _ if planted(Fault::RestForgotten) => None,
             // It says nothing about the branch that the session is on now.
             End::Failed(Failure::ContentModified { .. }) => None,
             _ if kind.is_automatic() => {
-                let fullness = self.state.measure();
+                let fullness = state.measure();
                 Some(Rest { context_tokens: fullness.context_tokens, threshold: fullness.budget.threshold })
             }
-            _ => self.upkeep.rest,
+            _ => self.rest,
         };
+    }
+
+    /// A transfer ends, with maintenance that is due or not. After one that left the conversation to a new session nothing is
+    /// done here, and nothing after a move: a client that looks at another branch must find it as it was.
+    pub fn transfer_ends(&mut self, base: &Base, kind: &OperationKind, end: &End<Product>, is_due: bool) {
+        self.relays.handed_off(end);
+        let is_left = end.product().is_some_and(|product| product.new_session().is_some() || product.is_move());
+        if matches!(kind, OperationKind::Transfer(_)) && base.relay().is_none() && !is_left {
+            self.behind_transfer = is_due;
+        }
+    }
+
+    /// The notices after the end of an operation.
+    pub fn notices_after(&mut self, base: &mut Base, kind: &OperationKind, end: &End<Product>) -> Vec<Warning> {
+        if let OperationKind::Transfer(transfer) = kind {
+            return transfer.notices(end);
+        }
+        let lack = base.take_lack();
+        let follows_handoffs = relaying::client_follows_handoffs(&base.state, &self.relays);
+        self.told.notices_after(&base.facts(), kind, end, lack, follows_handoffs)
     }
 }
 
@@ -551,7 +468,7 @@ mod tests {
         let mut held = Held::new();
         let settings = json!({"tokens": {"estimator": "auto"}, "compaction": {"thresholdTokens": threshold}});
         held.feed(Input::Layers(Layers::of(vec![(Source::Global, settings)])));
-        assert!(held.core.counting.runs());
+        assert!(held.core.base.counting.runs());
         held
     }
 

@@ -1,74 +1,16 @@
-//! Work of an idle session: building its index, reading the entries of other programs, and dropping bodies that can be
-//! read again.
+//! Entries that other programs add to the file of a session.
 
-use super::{
-    command::Command,
-    parts::queue::{Queue, TRY_AGAIN},
-};
+use super::base::Base;
 use crate::{
     conversation::path::Path,
     ids::EntryId,
-    log::{Access, Grown, Unfinished, error::StoreError, history::library::Indexed},
+    log::{Access, Grown, error::StoreError},
     protocol::{
-        errors::Failure,
         events::{Event, Severity},
         notices::NoticeCode,
-        types::{IdleSkipped, Repair},
     },
-    session::{
-        core::{Core, Ending},
-        effects::{Effect, Ticket},
-        jobs::{IndexBuilt, Job, defect},
-        kind::OperationKind,
-        log_work::LogWork,
-        operations::interrupted,
-        state::State,
-    },
-    wire::outbox::About,
 };
 use std::collections::HashSet;
-
-/// Most repairs in one event: an event stays small.
-const MOST_REPAIRS: usize = 100;
-
-/// The index of the file, and the commands that need it.
-#[derive(Default)]
-pub(super) struct IndexWait {
-    pub build: IndexBuild,
-    /// Commands that wait for it.
-    pub commands: Queue,
-}
-
-/// Whether the index is being built.
-#[derive(Default)]
-pub(super) enum IndexBuild {
-    #[default]
-    No,
-    /// A job builds it.
-    Running,
-    /// The log is out with its rest.
-    Rest,
-    /// It was built while the log was out, and is taken when the log is back.
-    Made(Box<Indexed>),
-}
-
-impl IndexBuild {
-    /// Whether no index is being built.
-    pub(super) fn is_none(&self) -> bool {
-        matches!(self, Self::No)
-    }
-
-    /// The index that waits for the log.
-    pub(super) fn take_made(&mut self) -> Option<Indexed> {
-        match std::mem::take(self) {
-            Self::Made(indexed) => Some(*indexed),
-            other => {
-                *self = other;
-                None
-            }
-        }
-    }
-}
 
 /// Changes of the file that other programs made.
 #[derive(Default)]
@@ -91,12 +33,12 @@ impl FileChanges {
     }
 
     /// The file is read now.
-    fn read(&mut self) {
+    pub(super) fn read(&mut self) {
         self.pending = false;
     }
 
     /// The file cannot be followed any more. One notice is enough.
-    fn lost(&mut self, error: &StoreError) -> Option<Event> {
+    pub(super) fn lost(&mut self, error: &StoreError) -> Option<Event> {
         let is_news = !std::mem::replace(&mut self.reported, true);
         is_news.then(|| Event::Notice {
             severity: Severity::Error,
@@ -107,191 +49,39 @@ impl FileChanges {
     }
 }
 
-impl Core {
-    /// Holds a command until the index is built.
-    pub(super) fn await_index(&mut self, command: Command, ticket: Ticket) {
-        if !self.index.commands.has_room() {
-            return ticket.fail(&Failure::Overloaded { retry_after_ms: TRY_AGAIN });
-        }
-        self.index.commands.take_in(command, ticket);
-        self.start_indexing();
-    }
-
-    pub(super) fn start_indexing(&mut self) {
-        if !self.log.is_free() || !self.index.build.is_none() {
-            return;
-        }
-        let Some(work) = self.state.history().indexing(self.log.facts().end) else { return };
-        self.index.build = IndexBuild::Running;
-        self.effects.start(Job::Index(work, self.reads.stop.clone()));
-    }
-
-    /// Takes an index that was made while the log was out or answers waited for counts, or starts one that is asked for.
-    pub(super) fn continue_indexing(&mut self) {
-        if let Some(indexed) = self.index.build.take_made() {
-            self.indexed(IndexBuilt::Made(indexed));
-        } else if !self.index.commands.is_empty() {
-            self.start_indexing();
-        }
-    }
-
-    pub(super) fn indexed(&mut self, built: IndexBuilt) {
-        self.index.build = IndexBuild::No;
-        let failure = match built {
-            // Work that is out with the log does not know the index: its result lacks the values from before a new path.
-            IndexBuilt::Made(indexed) if !self.log.is_free() => {
-                self.index.build = IndexBuild::Made(Box::new(indexed));
-                return;
-            }
-            IndexBuilt::Made(indexed) if indexed.covers(self.log.facts().end, self.state.path()) => {
-                let repairs: Vec<Repair> = indexed.repairs.iter().map(Repair::from).collect();
-                self.state.repairs.extend(indexed.repairs.iter().cloned());
-                let was_partial = self.state.history().spending().is_partial;
-                self.state.change(|history| history.set_index(indexed));
-                if was_partial {
-                    self.costs.learn(&self.state.history().spending().recent);
-                }
-                self.effects.emit(About::default(), ready(&self.state, repairs));
-                if !self.work.is_in_front() && !self.state.history().is_asleep() {
-                    self.send_usage(self.state.usage());
-                }
-                None
-            }
-            // The commands that wait for it are answered by the end, and the log may be lost.
-            IndexBuilt::Made(_) if matches!(self.ending, Ending::Now(_)) => None,
-            IndexBuilt::Made(indexed) => match self.state.history().rest_of(indexed) {
-                Some(rest) => {
-                    self.index.build = IndexBuild::Rest;
-                    return self.read_log(LogWork::Index(Box::new(rest)));
-                }
-                None => Some(Failure::Cancelled),
-            },
-            IndexBuilt::Stopped => Some(Failure::Cancelled),
-            IndexBuilt::Failed(error) => Some(Failure::from(error)),
-            IndexBuilt::Lost => Some(defect()),
-        };
-        if failure.is_some() {
-            self.idle.postpone(self.now);
-            self.end_unstarted_round(IdleSkipped::Busy);
-            self.forget_reported();
-        }
-        // In the order of their arrival, before later commands.
-        for (command, ticket) in self.index.commands.drain().rev() {
-            match &failure {
-                Some(failure) if !command.closes() => ticket.fail(failure),
-                _ => self.queue.put_back(command, ticket),
-            }
-        }
-        if failure.is_some() {
-            self.answer_held();
-        }
-    }
-
-    /// Gives a read to the log.
-    fn read_log(&mut self, work: LogWork) {
-        self.log.reads();
-        self.effects.push(Effect::Log(work));
-    }
-
-    /// Reads the path again.
-    pub(super) fn wake(&mut self) {
-        // Only the entries of a file sleep.
-        let Some(source) = self.state.history().source().cloned() else { return };
-        let library = self.state.history().library();
-        self.read_log(LogWork::Wake(source, library));
-    }
-
-    pub(super) fn woke(&mut self, path: Result<Path, StoreError>) {
-        match path {
-            Ok(path) => {
-                self.state.change(|history| history.wake(path));
-                self.speculate(|ahead, facts| ahead.wake(facts));
-                self.count();
-            }
-            Err(error) => {
-                let failure = Failure::from(error);
-                self.end_unstarted_round(IdleSkipped::Busy);
-                // A close needs no path.
-                for (_, ticket) in self.queue.take_out(|command| !command.closes()) {
-                    ticket.fail(&failure);
-                }
-            }
-        }
-    }
-
-    /// Looks for entries of other programs.
-    pub(super) fn catch_up(&mut self) {
-        self.changes.read();
-        let leaf = self.state.path().last().map(|leaf| leaf.id.clone());
-        let library = self.state.history().library();
-        self.read_log(LogWork::CatchUp(leaf, library));
-    }
-
-    pub(super) fn caught_up(&mut self, grown: Result<Grown, StoreError>) {
-        match grown {
-            Ok(grown) => self.take_in(grown),
-            Err(error) => {
-                self.changes.lost(&error).into_iter().for_each(|event| self.effects.emit(About::default(), event))
-            }
-        }
-    }
-
-    /// Adds the entries of another program.
-    pub(super) fn take_in(&mut self, grown: Grown) {
-        if grown.entries.is_empty() {
-            return;
-        }
-        self.has_changed();
-        let follows = self.log.facts().access == Access::Write;
-        let left = if follows { left_by(&grown, self.state.path()) } else { None };
-        let is_moved = grown.path.is_some();
-        self.state.change(|history| {
-            for placed in &grown.entries {
-                history.push(placed.clone());
-            }
-            if let Some(path) = grown.path {
-                history.wake(path);
-            }
-            history.complete_in_memory();
-        });
-        if is_moved && !self.state.history().is_asleep() {
-            self.upkeep.after_turn.moved(&self.state);
-        }
-        self.count();
+/// Adds the entries of another program. Returns whether the session is on another path.
+pub(super) fn take_in(base: &mut Base, grown: Grown) -> bool {
+    let follows = base.log.facts().access == Access::Write;
+    let left = if follows { left_by(&grown, base.state.path()) } else { None };
+    let is_moved = grown.path.is_some();
+    base.state.change(|history| {
         for placed in &grown.entries {
-            self.effects.announce(&placed.entry, None);
+            history.push(placed.clone());
         }
-        if !self.state.history().is_asleep() {
-            self.send_usage(self.state.usage());
+        if let Some(path) = grown.path {
+            history.wake(path);
         }
-        if let Some((messages, leaf)) = left {
-            self.effects.warn(
-                NoticeCode::SessionBranched,
-                "Another program went on from an earlier entry",
-                format!(
-                    "It had not read the last {messages} of this session's messages. They are a branch of their own \
-                     now, up to entry {leaf}, and are not in the context. Nothing is lost. To go on from them, call \
-                     session/append with parentEntryId {leaf}. Two programs that write to one session should take turns."
-                ),
-            );
-        }
+        history.complete_in_memory();
+    });
+    base.count();
+    for placed in &grown.entries {
+        base.effects.announce(&placed.entry, None);
     }
-
-    /// Sends the ends of operations whose process died before it ended them.
-    pub(super) fn end_interrupted(&mut self, left_behind: Vec<Unfinished>) {
-        if left_behind.is_empty() {
-            return;
-        }
-        for (operation, event) in interrupted::<OperationKind>(left_behind, &self.sent_usage) {
-            self.effects.emit(About { entry: None, operation: Some(operation) }, event);
-        }
-        self.record_running();
+    if !base.state.history().is_asleep() {
+        base.send_usage();
     }
-
-    /// Records the open operations in the lock, for the process that finds it after a crash.
-    pub(super) fn record_running(&self) {
-        self.upkeep.after_turn.record(self.operations.unfinished(), &self.effects);
+    if let Some((messages, leaf)) = left {
+        base.effects.warn(
+            NoticeCode::SessionBranched,
+            "Another program went on from an earlier entry",
+            format!(
+                "It had not read the last {messages} of this session's messages. They are a branch of their own \
+                 now, up to entry {leaf}, and are not in the context. Nothing is lost. To go on from them, call \
+                 session/append with parentEntryId {leaf}. Two programs that write to one session should take turns."
+            ),
+        );
     }
+    is_moved && !base.state.history().is_asleep()
 }
 
 /// Number of messages that left a path because another program continued from an earlier entry, and the last of their branch.
@@ -308,17 +98,6 @@ fn left_by(grown: &Grown, path: &Path) -> Option<(usize, EntryId)> {
     (left > 0).then(|| Some((left, path.visible_leaf()?.clone()))).flatten()
 }
 
-/// The event about an index that was built, with the repairs of its file.
-fn ready(state: &State, mut repairs: Vec<Repair>) -> Event {
-    if repairs.len() > MOST_REPAIRS {
-        let detail = format!("{} more are not listed", repairs.len() - MOST_REPAIRS);
-        repairs.truncate(MOST_REPAIRS);
-        repairs.push(Repair { kind: "more".to_owned(), line: None, detail });
-    }
-    let entry_count = state.history().entry_count().unwrap_or_default();
-    Event::IndexReady { entry_count, title: state.title(), repairs }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -327,12 +106,14 @@ mod tests {
         session::{
             core::{
                 Input, Over,
+                command::Command,
                 held::{
                     Held, answer, answered, built, compacted_messages, events, job, log_work, message, notices, usages,
                 },
             },
-            effects::Effect,
-            log_work::LogDone,
+            effects::{Effect, Ticket},
+            jobs::{IndexBuilt, Job},
+            log_work::{LogDone, LogWork},
         },
         settings::{Layers, layers::Source},
     };

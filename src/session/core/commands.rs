@@ -1,14 +1,13 @@
 //! The methods of an open session, a file for each family.
 
 pub mod append;
-mod cancelling;
 mod close;
-pub mod compacting;
+pub(in crate::session::core) mod compacting;
 pub mod configure;
 pub(in crate::session::core) mod context;
 pub mod entries;
 mod export;
-mod founding;
+pub(in crate::session::core) mod founding;
 mod idle;
 mod label;
 pub mod notices;

@@ -4,7 +4,6 @@ use super::{
     automatic::speculation::Ahead,
     commands::{compacting::after_turn::AfterTurn, notices::Told},
     edit::Staged,
-    learning::Learning,
     parts::switches::Switches,
     transfers::{Extracts, Relays},
     work::Request,
@@ -14,9 +13,8 @@ use crate::{
     conversation::attempts::Attempted,
     ids::{EntryId, ModelRef, OperationId},
     protocol::events::{Event, Reason, RecoveryAction, RecoveryReason},
-    session::{effects::Ticket, hooks::Hooks, operations::Asked, stop::Stop},
+    session::{effects::Ticket, operations::Asked, stop::Stop},
 };
-use std::sync::Arc;
 
 /// The facts about maintenance that no entry stores.
 #[derive(Default)]
@@ -37,16 +35,12 @@ pub(super) struct Upkeep {
     pub relays: Relays,
     /// Extracts that wait for the results of open calls, the oldest first.
     pub extracts: Extracts,
-    /// The hooks that the client answers.
-    pub hooks: Arc<Hooks>,
     /// The compaction whose summary goes into a new session.
     pub moves: Option<OperationId>,
     /// The undo after which automatic compaction acts again, as the client was told.
     pub resumed: Option<EntryId>,
     /// The last decision about a pruning.
     pub pruning: Option<Considered>,
-    /// Windows that providers taught.
-    pub learning: Learning,
 }
 
 /// Maintenance that is due.

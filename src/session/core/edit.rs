@@ -15,7 +15,7 @@ use crate::{
         types::{EntryIdAnswer, Next},
     },
     session::{
-        core::Core,
+        core::base::Base,
         effects::Answer,
         log_work::Fetch,
         state::{ModelInForce, State},
@@ -41,7 +41,7 @@ pub trait EditMethod: Method + 'static {
     ///
     /// # Errors
     /// When a defect left nothing to answer with.
-    fn answer(core: &Core, staged: &Staged) -> Result<Self::Answer, Failure>;
+    fn answer(base: &Base, staged: &Staged) -> Result<Self::Answer, Failure>;
 
     /// The event that follows those of the entries.
     fn event(_state: &State, _staged: &Staged) -> Option<Event> {
@@ -63,7 +63,7 @@ pub trait Edit: Send {
     /// Those of the method.
     fn stage(&self, state: &State, stamps: &mut Stamps) -> Result<Staged, NotStaged>;
     /// [`EditMethod::answer`].
-    fn answer(&self, core: &Core, staged: &Staged) -> Answer;
+    fn answer(&self, base: &Base, staged: &Staged) -> Answer;
     /// [`EditMethod::event`].
     fn event(&self, state: &State, staged: &Staged) -> Option<Event>;
     /// [`EditMethod::rewrites_context`].
@@ -82,8 +82,8 @@ impl<M: EditMethod> Edit for Request<M> {
         M::stage(state, &self.0, stamps)
     }
 
-    fn answer(&self, core: &Core, staged: &Staged) -> Answer {
-        M::answer(core, staged).into()
+    fn answer(&self, base: &Base, staged: &Staged) -> Answer {
+        M::answer(base, staged).into()
     }
 
     fn event(&self, state: &State, staged: &Staged) -> Option<Event> {

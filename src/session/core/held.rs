@@ -271,6 +271,7 @@ impl Held {
     /// From here on the client asks the model that a context names.
     pub fn switches_models(&mut self) {
         self.core
+            .base
             .state
             .set_capabilities(Capabilities { model_choice: ModelChoice::Context, ..Capabilities::default() });
     }

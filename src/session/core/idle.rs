@@ -1,18 +1,13 @@
 //! The idle time of a session, and the work for which it waits.
 
 mod checks;
-mod maintenance;
-mod rounds;
+pub(super) mod maintenance;
+pub(super) mod rounds;
 #[cfg(test)]
 mod tests;
 
-use crate::{
-    log::history::History,
-    session::{
-        core::{Core, Moment, parts::facts::Facts, standing::Standing},
-        effects::Effect,
-    },
-};
+use super::{base::Base, parts::facts::Facts, standing::Standing};
+use crate::{log::history::History, session::effects::Effect};
 use rounds::Rounds;
 use std::time::{Duration, Instant};
 
@@ -48,7 +43,7 @@ pub(super) struct Idle {
 
 /// Work for an idle session, with its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum IdleWork {
+pub(super) enum IdleWork {
     Maintain(Instant),
     Index(Instant),
     Sleep(Instant),
@@ -117,13 +112,14 @@ impl Idle {
     }
 
     /// The bytes that the session keeps in memory, where the others do not know them yet.
-    fn shares(&mut self, bytes: u64) -> Option<Effect> {
+    pub fn shares(&mut self, bytes: u64) -> Option<Effect> {
         (std::mem::replace(&mut self.shared, bytes) != bytes).then_some(Effect::Share(bytes))
     }
 }
 
 impl IdleWork {
-    fn at(&self) -> Instant {
+    /// Its time.
+    pub fn at(&self) -> Instant {
         match *self {
             Self::Maintain(at) | Self::Index(at) | Self::Sleep(at) => at,
         }
@@ -131,47 +127,31 @@ impl IdleWork {
 }
 
 impl Standing<'_> {
+    /// The next work of an idle session. `awake_elsewhere`: bytes that the other sessions keep in memory.
+    pub fn idle_work(&self, awake_elsewhere: u64) -> Option<IdleWork> {
+        self.core.idle.work(&self.rest(awake_elsewhere)?)
+    }
+
+    /// Whether the session may sleep, now or later.
+    pub fn may_sleep(&self) -> bool {
+        let rest = self.rest(0);
+        rest.is_some_and(|rest| matches!(self.core.idle.resting_work(&rest), Some(IdleWork::Sleep(_))))
+    }
+
     /// The facts about the rest of a quiet session. `awake_elsewhere`: bytes that the other sessions keep in memory.
     fn rest(&self, awake_elsewhere: u64) -> Option<Rest<'_>> {
         self.is_quiet().then(|| Rest {
             facts: self.facts(),
-            goes_on: self.core.ending.goes_on(),
-            is_indexing: !self.core.index.build.is_none(),
-            needs_bodies: self.core.counting.runs() || self.core.upkeep.ahead.runs(),
+            goes_on: self.core.base.ending.goes_on(),
+            is_indexing: !self.core.base.index.build.is_none(),
+            needs_bodies: self.core.base.counting.runs() || self.core.upkeep.ahead.runs(),
             awake_elsewhere,
         })
     }
 }
 
-impl Core {
-    /// The time of the next work of an idle session. `awake_elsewhere`: bytes that the other sessions keep in memory.
-    #[must_use]
-    pub fn wake_at(&self, awake_elsewhere: u64) -> Option<Instant> {
-        Some(self.idle.work(&Standing::of(self).rest(awake_elsewhere)?)?.at())
-    }
-
-    /// Performs the work of an idle session, if it is time.
-    pub(super) fn tick(&mut self, at: &Moment) {
-        let work = Standing::of(self).rest(at.awake_elsewhere).and_then(|rest| self.idle.work(&rest));
-        match work.filter(|work| work.at() <= at.now) {
-            Some(IdleWork::Maintain(_)) => self.maintain_idle(),
-            Some(IdleWork::Index(_)) => self.start_indexing(),
-            Some(IdleWork::Sleep(_)) => {
-                let at_leaf = Standing::of(self).idle_check().objection_at_leaf();
-                self.idle.rounds.sleeps(at_leaf);
-                self.state.change(History::sleep);
-                self.upkeep.ahead.sleep();
-                self.effects.extend(self.idle.shares(0));
-            }
-            None => {}
-        }
-    }
-
-    /// Says how much memory a session takes that may sleep.
-    pub(super) fn share_memory(&mut self) {
-        let may_sleep = |rest: &Rest| matches!(self.idle.resting_work(rest), Some(IdleWork::Sleep(_)));
-        if Standing::of(self).rest(0).is_some_and(|rest| may_sleep(&rest)) {
-            self.effects.extend(self.idle.shares(self.state.path().bytes()));
-        }
-    }
+/// Drops the bodies of the entries, which can be read again.
+pub(super) fn sleep(base: &mut Base, idle: &mut Idle) {
+    base.state.change(History::sleep);
+    base.effects.extend(idle.shares(0));
 }

@@ -1,6 +1,6 @@
 //! Windows that providers teach: by limits in their refusals, and by sizes that they refuse or cut.
 
-use super::{Core, commands::append, parts::facts::Facts};
+use super::{base::Base, commands::append, parts::facts::Facts};
 use crate::{
     conversation::{entry::Entry, evidence, message::outline::Outline},
     models::{
@@ -9,7 +9,7 @@ use crate::{
     },
     protocol::notices::{NoticeCode, Warning},
     provider::overflow::{self, Meaning, Overflow},
-    session::{core::standing::Standing, effects::Effect},
+    session::effects::Effect,
     wire::outbox::About,
 };
 use std::{collections::HashSet, sync::Arc};
@@ -201,20 +201,20 @@ fn refused_size(model: &ModelRef, facts: &Facts) -> Option<u64> {
     corrects.then_some(size)
 }
 
-impl Core {
+impl Base {
     /// Learns from entries that were appended.
-    pub(super) fn learn_from(&mut self, entries: &[Arc<Entry>]) {
+    pub fn learn_from(&mut self, entries: &[Arc<Entry>]) {
         for entry in entries {
-            self.learn(of_answer(entry, &Standing::of(self).facts()));
+            self.learn(of_answer(entry, &self.facts()));
         }
     }
 
     /// Takes the windows that all sessions have.
-    pub(super) fn take_windows(&mut self, learned: Learned) {
+    pub fn take_windows(&mut self, learned: Learned) {
         self.state.learned.update(learned);
         if !self.state.history().is_asleep() {
-            self.learn(of_sessions(&Standing::of(self).facts()));
-            self.tell_of_window();
+            self.learn(of_sessions(&self.facts()));
+            self.report_window();
         }
     }
 
@@ -229,20 +229,22 @@ impl Core {
                 }
                 Lesson::See(model, window) => self.state.learned.see(&model, window),
                 Lesson::Doubt { model, limit, accepted } => {
-                    let facts = Facts::of(&self.state, &self.recoveries.contexts, self.now, &self.stamps);
-                    if let Some(notice) = self.upkeep.learning.notice_of_doubt(&model, limit, accepted, &facts) {
-                        self.effects.emit(About::default(), notice.into());
+                    let Self { learning, state, contexts, now, stamps, effects, .. } = self;
+                    let facts = Facts { state, contexts, now: *now, wall: stamps.now() };
+                    if let Some(notice) = learning.notice_of_doubt(&model, limit, accepted, &facts) {
+                        effects.emit(About::default(), notice.into());
                     }
                 }
             }
         }
     }
 
-    /// Tells of a learned window that is new to the client.
-    pub(super) fn tell_of_window(&mut self) {
-        let facts = Facts::of(&self.state, &self.recoveries.contexts, self.now, &self.stamps);
-        if let Some(notice) = self.upkeep.learning.notice_of_window(&facts) {
-            self.effects.emit(About::default(), notice.into());
+    /// Reports a learned window that is new to the client.
+    pub fn report_window(&mut self) {
+        let Self { learning, state, contexts, now, stamps, effects, .. } = self;
+        let facts = Facts { state, contexts, now: *now, wall: stamps.now() };
+        if let Some(notice) = learning.notice_of_window(&facts) {
+            effects.emit(About::default(), notice.into());
         }
     }
 }
@@ -597,7 +599,7 @@ mod tests {
         let bounded = window(&held);
         held.feed(Input::Windows(windows("q/n", 9_000)));
         assert_eq!(window(&held), bounded);
-        held.core.state.give(SessionData::default(), Some(named("q/n"))).expect("no settings");
+        held.core.base.state.give(SessionData::default(), Some(named("q/n"))).expect("no settings");
         assert_eq!(window(&held), (9_000, SaidBy::Learned));
     }
 }

@@ -20,24 +20,23 @@ pub struct Load {
 }
 
 impl Load {
+    /// The lengths of the queues of a session.
+    #[must_use]
+    pub fn of(core: &Core) -> Self {
+        let base = &core.base;
+        Self {
+            waiting: base.queue.len() + core.cancelled.len(),
+            index: base.index.commands.len(),
+            held: base.held.len(),
+            reads: base.reads.len(),
+            cancelled: base.effects.cancelled(),
+            costs: if base.writable().is_ok() { base.costs.len() } else { 0 },
+        }
+    }
+
     /// Whether nothing waits and nothing runs.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
-    }
-}
-
-impl Core {
-    /// The lengths of the queues.
-    #[must_use]
-    pub fn load(&self) -> Load {
-        Load {
-            waiting: self.queue.len() + self.cancelled.len(),
-            index: self.index.commands.len(),
-            held: self.held.len(),
-            reads: self.reads.len(),
-            cancelled: self.effects.cancelled(),
-            costs: if self.log.writable(&self.state).is_ok() { self.costs.len() } else { 0 },
-        }
     }
 }

@@ -1,7 +1,9 @@
 //! Parts of a session that own their state and see nothing of the core: each is built and tested alone.
 
+pub mod contexts;
 pub(super) mod facts;
 pub(super) mod held_contexts;
+pub(super) mod lock;
 pub(super) mod log_gate;
 pub mod queue;
 pub(super) mod reads;

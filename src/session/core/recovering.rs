@@ -4,32 +4,33 @@
 //! its compaction, and both have one id.
 
 mod giving_up;
-mod judging;
+pub(super) mod judging;
 pub mod promotion;
-mod reported;
+pub(super) mod reported;
 pub mod reports;
-mod reserving;
+pub(super) mod reserving;
 #[cfg(test)]
 mod tests;
 
-use self::{
-    judging::Judged,
-    reported::Reported,
-    reports::contexts::{Contexts, Identity},
-};
+use self::{judging::Judged, reported::Reported};
 use super::{
-    Core,
-    commands::{append::Append, context::too_large},
+    base::Base,
+    commands::append::Append,
     due::{Due, DueCompaction, DueRecovery},
     edit::Staged,
-    parts::log_gate::{FollowUp, Write},
+    parts::{
+        contexts::Identity,
+        log_gate::{FollowUp, Write},
+    },
+    step::Step,
+    transfers::Relays,
     work::Work,
 };
 use crate::{
     compaction::{
         decide::Automatic,
         ladder::Floor,
-        recovery::{self, Facts, Remedy, Share, Trouble, Verdict},
+        recovery::{self, Facts, Remedy, Trouble, Verdict},
         request::Cause,
     },
     conversation::{
@@ -43,15 +44,13 @@ use crate::{
     protocol::{
         errors::Failure,
         events::{Event, ModelChange, Reason, RecoveryReason},
-        notices::Warning,
-        types::{Cancelled, Initiator},
+        types::Cancelled,
     },
     session::{
-        core::{commands::compacting::planning, standing::Standing},
         data::model_fields,
         effects::Ticket,
         fault::{Fault, planted},
-        jobs::{Authors, Focus, Job, PlanOrder, defect},
+        jobs::{Focus, defect},
         kind::{OperationKind, Product, RECOVERY, Recovery},
         operation::Operation,
         operations::{Asked, End, Place},
@@ -66,12 +65,8 @@ use std::sync::Arc;
 /// The recoveries of a session.
 #[derive(Default)]
 pub(super) struct Recoveries {
-    /// The recovery whose compaction runs.
-    running: Option<Operation>,
     /// Failed answers that were appended while maintenance ran, oldest first.
     reported: Vec<Reported>,
-    /// The contexts that clients were given last.
-    pub(super) contexts: Contexts,
     /// A recovery that failed.
     failed: Option<Failed>,
     /// The model of the last failure, where it is another one than the session's. A good answer forgets it.
@@ -107,10 +102,10 @@ impl Recoveries {
         !self.reported.is_empty()
     }
 
-    /// Whether requests for the context wait for a recovery. `follow_up`: the work after the write that runs.
-    pub fn hold_contexts(&self, follow_up: &FollowUp<'_>) -> bool {
-        let is_written = matches!(follow_up, FollowUp::Recovery(_) | FollowUp::Removal);
-        is_written || self.running.is_some() || self.is_pending()
+    /// Whether requests for the context wait for a recovery.
+    pub fn hold_contexts(&self, base: &Base) -> bool {
+        let is_written = matches!(base.log.follow_up(), FollowUp::Recovery(_) | FollowUp::Removal);
+        is_written || base.recovery().is_some() || self.is_pending()
     }
 
     /// The reason for which there is no context to repeat the turn with, if its recovery failed.
@@ -122,11 +117,6 @@ impl Recoveries {
     pub fn forget_failed(&mut self, state: &State) {
         let now = limits(state);
         self.failed.take_if(|failed| now.are_wider_than(failed.limits));
-    }
-
-    /// Forgets the recovery that a cancel has ended.
-    pub fn forget_cancelled(&mut self) {
-        self.running = None;
     }
 
     /// Cancels a recovery that starts after the write that runs, and names it. A cancel of all work forgets the failed answers
@@ -174,21 +164,21 @@ impl Write for RecoveryWrite {
         self.staged.entries.clone()
     }
 
-    fn written(self: Box<Self>, core: &mut Core) {
-        core.recover(self.due, Ok(self.staged));
+    fn written(self: Box<Self>, _: &mut Base) -> Vec<Step> {
+        vec![Step::Recover(self.due, Ok(self.staged))]
     }
 
-    fn not_written(self: Box<Self>, core: &mut Core, failure: &Failure) {
-        core.recover(self.due, Err(failure.clone()));
+    fn not_written(self: Box<Self>, _: &mut Base, failure: &Failure) -> Vec<Step> {
+        vec![Step::Recover(self.due, Err(failure.clone()))]
     }
 
-    fn again(self: Box<Self>, core: &mut Core) {
-        core.write_recovery(self.due);
+    fn again(self: Box<Self>, _: &mut Base) -> Vec<Step> {
+        vec![Step::Start(Due::Recovery(self.due))]
     }
 
     /// An answer has named the recovery: it has a start and an end.
-    fn lost(self: Box<Self>, core: &mut Core) {
-        core.recover(self.due, Err(defect()));
+    fn lost(self: Box<Self>) -> Vec<Step> {
+        vec![Step::Recover(self.due, Err(defect()))]
     }
 
     fn follow_up(&self) -> FollowUp<'_> {
@@ -196,203 +186,204 @@ impl Write for RecoveryWrite {
     }
 }
 
-impl Standing<'_> {
-    /// The end of a recovery that leaves the context as it is. It fails where no request with this context fits the window
-    /// and no maintenance makes the context smaller.
-    fn with_room(&self) -> End<Product> {
-        let decision = self.decision();
-        match too_large(&self.core.state.measure(), self.core.state.path()) {
-            Some(floor) if !decision.is_due() => {
-                let why = self.core.upkeep.relays.or_goes_on_elsewhere(decision.to_string());
-                End::Failed(Failure::OverWindow { floor, why })
-            }
-            _ => End::Completed(Product::Recovered),
-        }
+/// Whether maintenance may start now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum MayStart {
+    /// It may. `rests`: only where it was not fruitless at this size.
+    Now { rests: bool },
+    /// Other maintenance runs.
+    Later,
+    /// It may not.
+    No,
+}
+
+impl MayStart {
+    /// Whether it may.
+    pub fn is_now(self) -> bool {
+        matches!(self, Self::Now { .. })
     }
 }
 
-impl Core {
+impl Recoveries {
     /// The maintenance that the answer at the end of these appends needs.
-    pub(super) fn due_after_answer(&mut self, appends: &[Append], asked: Asked<Ticket>) -> Option<Due> {
+    pub fn due_after(
+        &mut self,
+        base: &mut Base,
+        appends: &[Append],
+        asked: Asked<Ticket>,
+        may_start: MayStart,
+    ) -> Option<Due> {
         let context = appends.last().map(|append| append.context.clone());
-        let judged = Judged { context, ..judging::judge_last(&Standing::of(self).facts(), appends)? };
-        self.learn_reserved(&judged.answer);
+        let judged = Judged { context, ..judging::judge_last(&base.facts(), appends)? };
+        reserving::learn(base, &judged.answer);
         let verdict = match judged.verdict {
             Verdict::Usable if planted(Fault::DeliveredLeaves) => Verdict::Unusable(Trouble::TooLong),
             verdict => verdict,
         };
-        match verdict {
-            Verdict::Usable | Verdict::Shortened => {
-                self.recoveries.other_model = None;
-                None
-            }
-            Verdict::OverWindow => {
-                let on = self.state.measure().compaction.switch() == Switch::On;
-                (on && !Standing::of(self).rests() && Standing::of(self).may_maintain()).then(|| {
-                    let id = self.stamps.operation();
+        match (verdict, may_start) {
+            (Verdict::Usable | Verdict::Shortened, _) => self.other_model = None,
+            (Verdict::OverWindow, MayStart::Now { rests: false }) => {
+                let on = base.state.measure().compaction.switch() == Switch::On;
+                return on.then(|| {
+                    let id = base.stamps.operation();
                     Due::Compaction(DueCompaction { id, reason: Reason::Overflow, asked, former: None })
-                })
+                });
             }
-            Verdict::Unusable(trouble) if Standing::of(self).may_maintain() => {
-                self.recovery(&judged, trouble, asked).map(Due::Recovery)
+            (Verdict::OverWindow, _) => {}
+            (Verdict::Unusable(trouble), MayStart::Now { .. }) => {
+                return self.recovery(base, &judged, trouble, asked).map(Due::Recovery);
+            }
+            (Verdict::Reserved(refused), MayStart::Now { .. } | MayStart::No) => {
+                return Some(Due::Repeat(reserving::repeat(&base.state, &judged.answer, refused)));
             }
             // Its turn is repeated after the maintenance that `next` names.
-            Verdict::Reserved(_) if Standing::of(self).maintains() => {
-                self.report(judged);
-                None
-            }
-            Verdict::Reserved(refused) => Some(Due::Repeat(reserving::repeat(&self.state, &judged.answer, refused))),
-            Verdict::Unusable(_) => {
-                self.report(judged);
-                None
-            }
+            (Verdict::Reserved(_), MayStart::Later) | (Verdict::Unusable(_), _) => self.report(base, judged),
         }
+        None
     }
 
     /// The recovery from an answer.
-    fn recovery(&mut self, judged: &Judged, trouble: Trouble, asked: Asked<Ticket>) -> Option<DueRecovery> {
+    fn recovery(
+        &mut self,
+        base: &mut Base,
+        judged: &Judged,
+        trouble: Trouble,
+        asked: Asked<Ticket>,
+    ) -> Option<DueRecovery> {
         let reason = match trouble {
             Trouble::TooLong => RecoveryReason::Overflow,
             Trouble::WindowFull | Trouble::CutOff => RecoveryReason::Incomplete,
         };
-        let now = Identity::at_leaf(&self.state);
-        let is_of_another_model = trouble != Trouble::CutOff && self.recoveries.is_of_another_model(judged, &now);
+        let now = Identity::at_leaf(&base.state);
+        let is_of_another_model = trouble != Trouble::CutOff && self.is_of_another_model(judged, &now);
         let stale = is_of_another_model || judged.context.as_ref().is_some_and(|context| context.is_replaced_by(&now));
         if stale {
-            self.recoveries.contexts.told_replaced(now);
+            base.contexts.told_replaced(now);
         }
         let facts = Facts {
             trouble,
             automatic: match planted(Fault::OffForgotten) {
                 true => Automatic::On,
-                false => self.state.measure().compaction.switch().into(),
+                false => base.state.measure().compaction.switch().into(),
             },
             stale: stale && !planted(Fault::StaleForgotten),
-            larger: promotion::larger_model(&self.state),
+            larger: promotion::larger_model(&base.state),
             attempts: match planted(Fault::AttemptsForgotten) {
                 true => Attempts::default(),
-                false => Attempts::before(self.state.path(), &judged.answer.id),
+                false => Attempts::before(base.state.path(), &judged.answer.id),
             },
         };
         match recovery::remedy(facts) {
             Remedy::None => None,
             remedy => Some(DueRecovery {
-                id: self.stamps.operation(),
+                id: base.stamps.operation(),
                 reason,
                 asked,
                 removed: judged.answer.id.clone(),
                 earlier: Vec::new(),
                 remedy,
                 stated: judged.stated,
-                model: self.state.model(self.state.path()),
+                model: base.state.model(base.state.path()),
                 stop: Stop::default(),
             }),
         }
     }
 
-    /// Writes the entries of a recovery, which starts after them.
-    pub(super) fn write_recovery(&mut self, due: DueRecovery) {
-        match entries_of(&self.state, &mut self.stamps, &due) {
-            Ok(staged) => self.write(Box::new(RecoveryWrite { staged, due })),
-            Err(failure) => self.recover(due, Err(failure)),
-        }
-    }
-
-    /// Starts a recovery whose entries were written, or could not be.
-    fn recover(&mut self, due: DueRecovery, written: Result<Staged, Failure>) {
-        let action = due.action();
-        let DueRecovery { id, reason, asked, removed, remedy, stated, model, stop, .. } = due;
-        let kind = OperationKind::Recovery(Recovery { reason, removed: Some(removed), action });
-        let entries = written.as_ref().map(|staged| staged.entries.clone()).unwrap_or_default();
-        let (choices, others): (Vec<_>, Vec<_>) =
-            entries.iter().partition(|entry| matches!(entry.body, Body::ModelChange { .. }));
-        if !choices.is_empty() {
-            self.state.stored_model();
-        }
-        others.iter().for_each(|entry| self.effects.announce(entry, None));
-        self.send_usage(self.state.usage());
-        let operation = self.open(kind, Place::Top(id), asked, self.state.usage(), stop.clone());
-        // It is in force, also where the recovery was cancelled while it was being written.
-        choices.iter().for_each(|entry| self.effects.announce(entry, Some(operation.id.clone())));
-        if let (Ok(_), Remedy::Promote(to)) = (&written, &remedy) {
-            operation.emit(Event::ModelChanged { from: model, to: to.clone(), reason: ModelChange::Promotion });
-        }
-        let end = match (written, remedy) {
-            _ if stop.requested() => End::Cancelled,
-            (Err(failure), _) => End::Failed(failure),
-            (Ok(_), Remedy::Compact(share)) => return self.compact_inside(operation, reason, share, stated),
-            (Ok(_), Remedy::GiveUp(attempts)) => {
-                End::Failed(giving_up::given_up(&self.state, &self.upkeep.relays, reason, attempts))
-            }
-            (Ok(_), Remedy::Promote(_) | Remedy::Retry | Remedy::Repeat | Remedy::None) => {
-                Standing::of(self).with_room()
-            }
-        };
-        self.end_recovery(operation, end, Vec::new());
-    }
-
-    /// Starts the compaction of a recovery.
-    fn compact_inside(
-        &mut self,
-        recovery: Operation,
-        reason: RecoveryReason,
-        share: Share,
-        stated: Option<(u64, u64)>,
-    ) {
-        let (place, stop) = (recovery.part(self.stamps.operation()), Stop::default());
-        let kind = OperationKind::Recovering(reason);
-        let compaction = self.open(kind, place, Asked::Introduced, self.state.usage(), stop.clone());
-        let request = planning::plan_request(&self.state, None, Initiator::User, Cause::Rejected { share, stated });
-        self.effects.start(Job::Plan(PlanOrder {
-            id: compaction.id.clone(),
-            request,
-            authors: Authors::Anyone,
-            former: None,
-            stop,
-        }));
-        self.work = Work::Preparing(compaction, Focus::default());
-        self.recoveries.running = Some(recovery);
-    }
-
-    /// Ends the recovery around a compaction that has ended. The end of the compaction comes first, and `notices` after both.
-    pub(super) fn finish_inside(&mut self, compaction: Operation, end: End<Product>, notices: Vec<Warning>) {
-        let end = match end {
-            // The plan has a smaller window than the model: the rejected size bounds it.
-            End::Failed(Failure::ContextOverflow(floor)) => {
-                let window = self.state.measure().budget.window;
-                End::Failed(Failure::ContextOverflow(Floor { window, ..floor }))
-            }
-            end => end,
-        };
-        let around = match &end {
-            End::Completed(_) => End::Completed(Product::Recovered),
-            End::Cancelled => End::Cancelled,
-            End::Failed(failure) => End::Failed(failure.clone()),
-            End::Skipped(nothing) => End::Skipped(*nothing),
-        };
-        compaction.finish(end, &self.sent_usage, Vec::new());
-        if let Some(recovery) = self.recoveries.running.take() {
-            self.end_recovery(recovery, around, notices);
-        }
-    }
-
-    /// Ends a recovery.
-    fn end_recovery(&mut self, recovery: Operation, end: End<Product>, notices: Vec<Warning>) {
-        let why = match &end {
+    /// A recovery ends. Records its failure, if the conversation did not go on meanwhile.
+    pub fn ends(&mut self, base: &mut Base, recovery: &Operation, end: &End<Product>) {
+        let why = match end {
             End::Completed(_) | End::Cancelled => None,
             End::Failed(failure) => Some(failure.to_string()),
             End::Skipped(nothing) => Some(Failure::NothingToCompact(*nothing).to_string()),
         };
-        let leaf = self.state.visible_leaf();
-        self.held.go_on_after(&recovery.kind, &end);
-        let why = why.filter(|_| !went_on(&self.state, &recovery));
-        let limits = limits(&self.state);
-        self.recoveries.failed = why.map(|why| Failed { leaf, why: recovery.kind.failed(&why), limits });
-        self.settle();
-        recovery.finish(end, &self.sent_usage, notices);
-        self.record_running();
-        self.answer_held();
+        base.held.go_on_after(&recovery.kind, end);
+        let why = why.filter(|_| !went_on(&base.state, recovery));
+        let (leaf, limits) = (base.state.visible_leaf(), limits(&base.state));
+        self.failed = why.map(|why| Failed { leaf, why: recovery.kind.failed(&why), limits });
     }
+}
+
+/// The end of the recovery around a compaction that ends.
+pub(super) fn end_around(end: &End<Product>) -> End<Product> {
+    match end {
+        End::Completed(_) => End::Completed(Product::Recovered),
+        End::Cancelled => End::Cancelled,
+        End::Failed(failure) => End::Failed(failure.clone()),
+        End::Skipped(nothing) => End::Skipped(*nothing),
+    }
+}
+
+/// The end of the compaction of a recovery. Its plan has a smaller window than the model, because the rejected size bounds it.
+pub(super) fn with_window(state: &State, end: End<Product>) -> End<Product> {
+    match end {
+        End::Failed(Failure::ContextOverflow(floor)) => {
+            let window = state.measure().budget.window;
+            End::Failed(Failure::ContextOverflow(Floor { window, ..floor }))
+        }
+        end => end,
+    }
+}
+
+/// Writes the entries of a recovery, which starts after them.
+pub(super) fn write(base: &mut Base, due: DueRecovery) -> Step {
+    match entries_of(&base.state, &mut base.stamps, &due) {
+        Ok(staged) => Step::Write(Box::new(RecoveryWrite { staged, due })),
+        Err(failure) => Step::Recover(due, Err(failure)),
+    }
+}
+
+/// A recovery that has started.
+pub(super) enum Begun {
+    /// Its compaction is planned.
+    Compacts,
+    /// It leaves the context as it is.
+    KeepsContext(Operation),
+    /// It ends at once.
+    Ends(Operation, End<Product>),
+}
+
+/// Starts a recovery whose entries were written, or could not be.
+pub(super) fn begin(base: &mut Base, relays: &Relays, due: DueRecovery, written: Result<Staged, Failure>) -> Begun {
+    let action = due.action();
+    let DueRecovery { id, reason, asked, removed, remedy, stated, model, stop, .. } = due;
+    let kind = OperationKind::Recovery(Recovery { reason, removed: Some(removed), action });
+    let entries = written.as_ref().map(|staged| staged.entries.clone()).unwrap_or_default();
+    let (choices, others): (Vec<_>, Vec<_>) =
+        entries.iter().partition(|entry| matches!(entry.body, Body::ModelChange { .. }));
+    if !choices.is_empty() {
+        base.state.stored_model();
+    }
+    others.iter().for_each(|entry| base.effects.announce(entry, None));
+    base.send_usage();
+    let operation = base.open(kind, Place::Top(id), asked, base.state.usage(), stop.clone());
+    // It is in force, also where the recovery was cancelled while it was being written.
+    choices.iter().for_each(|entry| base.effects.announce(entry, Some(operation.id.clone())));
+    if let (Ok(_), Remedy::Promote(to)) = (&written, &remedy) {
+        operation.emit(Event::ModelChanged { from: model, to: to.clone(), reason: ModelChange::Promotion });
+    }
+    match (written, remedy) {
+        _ if stop.requested() => Begun::Ends(operation, End::Cancelled),
+        (Err(failure), _) => Begun::Ends(operation, End::Failed(failure)),
+        (Ok(_), Remedy::Compact(share)) => {
+            compact_inside(base, operation, reason, Cause::Rejected { share, stated });
+            Begun::Compacts
+        }
+        (Ok(_), Remedy::GiveUp(attempts)) => {
+            let end = End::Failed(giving_up::given_up(&base.state, relays, reason, attempts));
+            Begun::Ends(operation, end)
+        }
+        (Ok(_), Remedy::Promote(_) | Remedy::Retry | Remedy::Repeat | Remedy::None) => Begun::KeepsContext(operation),
+    }
+}
+
+/// Starts the compaction of a recovery.
+fn compact_inside(base: &mut Base, recovery: Operation, reason: RecoveryReason, cause: Cause) {
+    let (place, stop) = (recovery.part(base.stamps.operation()), Stop::default());
+    let kind = OperationKind::Recovering(reason);
+    let compaction = base.open(kind, place, Asked::Introduced, base.state.usage(), stop.clone());
+    base.plan(compaction.id.clone(), cause, None, stop);
+    base.work = Work::Preparing(compaction, Focus::default());
+    base.around = Some(recovery);
 }
 
 /// The entries with which answers leave the context. An answer that was delivered stays, whatever asks for its removal.

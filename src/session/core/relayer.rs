@@ -6,7 +6,7 @@ use crate::{
         events::{Event, Severity},
         notices::NoticeCode,
     },
-    session::{core::Core, state::SessionData},
+    session::{core::base::Base, state::SessionData},
     settings::{Layers, Problem, patch::patched},
     wire::outbox::About,
 };
@@ -30,30 +30,27 @@ impl SessionData {
     }
 }
 
-impl Core {
-    /// Takes new layers from here on. What runs goes on with what it began with.
-    pub(super) fn relayer(&mut self, layers: Layers) {
-        let event = match self.state.relayer(layers) {
-            Ok(None) => return,
-            Ok(Some(sourced)) => Event::SettingsChanged {
-                settings: Box::new(sourced.settings.clone()),
-                sources: sourced.sources.clone(),
-            },
-            Err(problem) => Event::Notice {
-                severity: Severity::Error,
-                code: NoticeCode::SettingsConflict,
-                title: "New settings do not go with those of this session; the old ones hold".to_owned(),
-                detail: Some(problem.to_string()),
-            },
-        };
-        self.effects.emit(About::default(), event);
-        if self.state.history().is_asleep() {
-            return;
+/// Takes new layers from here on. What runs goes on with what it began with.
+pub(super) fn relayer(base: &mut Base, layers: Layers) {
+    let event = match base.state.relayer(layers) {
+        Ok(None) => return,
+        Ok(Some(sourced)) => {
+            Event::SettingsChanged { settings: Box::new(sourced.settings.clone()), sources: sourced.sources.clone() }
         }
-        self.count();
-        if !self.work.is_in_front() {
-            self.send_usage(self.state.usage());
-        }
+        Err(problem) => Event::Notice {
+            severity: Severity::Error,
+            code: NoticeCode::SettingsConflict,
+            title: "New settings do not go with those of this session; the old ones hold".to_owned(),
+            detail: Some(problem.to_string()),
+        },
+    };
+    base.effects.emit(About::default(), event);
+    if base.state.history().is_asleep() {
+        return;
+    }
+    base.count();
+    if !base.work.is_in_front() {
+        base.send_usage();
     }
 }
 

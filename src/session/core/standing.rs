@@ -1,12 +1,14 @@
 //! How a session stands: what is due, and what may start. A view of the core that changes nothing.
 
-use super::{Core, command::Command, parts::facts::Facts};
+use super::{Core, command::Command, commands::context::too_large, parts::facts::Facts};
 use crate::{
     compaction::decide::{self, Automatic, Decision, at_threshold},
+    protocol::errors::Failure,
     session::{
         fault::{Fault, planted},
-        kind::OperationKind,
+        kind::{OperationKind, Product},
         operation::Operation,
+        operations::End,
     },
 };
 
@@ -24,15 +26,17 @@ impl<'a> Standing<'a> {
 
     /// The facts now, for a part.
     pub(super) fn facts(&self) -> Facts<'a> {
-        let core = self.core;
-        Facts::of(&core.state, &core.recoveries.contexts, core.now, &core.stamps)
+        self.core.base.facts()
     }
 }
 
 impl Standing<'_> {
     /// The decision at the leaf as a sentence, or the reason of a recovery that failed there.
     pub(super) fn why(&self) -> String {
-        match (self.core.recoveries.failed_at(self.core.state.path().visible_leaf()), self.core.work.operation()) {
+        match (
+            self.core.recoveries.failed_at(self.core.base.state.path().visible_leaf()),
+            self.core.base.work.operation(),
+        ) {
             (Some(failed), _) => failed.to_owned(),
             (None, Some(running)) => format!("A compaction is running ({}). {}", running.id, self.decision()),
             (None, None) => match self.core.upkeep.ahead.why(&self.facts()) {
@@ -44,32 +48,45 @@ impl Standing<'_> {
 
     /// The decision at the leaf.
     pub(super) fn decision(&self) -> Decision {
-        let facts = self.core.state.measure().facts(self.core.state.path(), self.core.upkeep.rest);
-        let facts = decide::Facts { goes_on_to: self.core.upkeep.ahead.goes_on_to(&self.core.state), ..facts };
-        match self.core.log.writable(&self.core.state) {
+        let facts = self.core.base.state.measure().facts(self.core.base.state.path(), self.core.upkeep.rest);
+        let facts = decide::Facts { goes_on_to: self.core.upkeep.ahead.goes_on_to(&self.core.base.state), ..facts };
+        match self.core.base.log.writable(&self.core.base.state) {
             Ok(()) => at_threshold(facts),
             Err(_) => at_threshold(decide::Facts { automatic: Automatic::ReadOnly, ..facts }),
         }
     }
 
+    /// The end of a recovery that leaves the context as it is. It fails where no request with this context fits the window
+    /// and no maintenance makes the context smaller.
+    pub(super) fn with_room(&self) -> End<Product> {
+        let decision = self.decision();
+        match too_large(&self.core.base.state.measure(), self.core.base.state.path()) {
+            Some(floor) if !decision.is_due() => {
+                let why = self.core.upkeep.relays.or_goes_on_elsewhere(decision.to_string());
+                End::Failed(Failure::OverWindow { floor, why })
+            }
+            _ => End::Completed(Product::Recovered),
+        }
+    }
+
     /// Whether maintenance may start.
     pub(super) fn may_maintain(&self) -> bool {
-        self.core.ending.goes_on()
-            && !self.core.work.is_in_front()
+        self.core.base.ending.goes_on()
+            && !self.core.base.work.is_in_front()
             && self.core.cancelled.is_empty()
-            && self.core.log.writable(&self.core.state).is_ok()
-            && !self.core.state.lacks_past()
+            && self.core.base.log.writable(&self.core.base.state).is_ok()
+            && !self.core.base.state.lacks_past()
     }
 
     /// Whether events that came during maintenance can be decided about after it: the path is known. A session that ends
     /// does not wait for that.
     pub(super) fn may_decide(&self) -> bool {
-        !self.core.state.lacks_past() || !self.core.ending.goes_on()
+        !self.core.base.state.lacks_past() || !self.core.base.ending.goes_on()
     }
 
     /// Whether a compaction is due by an estimate, while entries are being counted.
     pub(super) fn seems_due(&self) -> bool {
-        self.core.counting.runs() && self.maintenance_is_due()
+        self.core.base.counting.runs() && self.maintenance_is_due()
     }
 
     /// Whether maintenance is due and may start.
@@ -79,29 +96,29 @@ impl Standing<'_> {
 
     /// Whether an operation makes the context smaller. Maintenance that is due starts after any other.
     pub(super) fn is_maintenance(&self, operation: &Operation) -> bool {
-        !matches!(operation.kind, OperationKind::Transfer(_)) || self.core.upkeep.relays.around().is_some()
+        !matches!(operation.kind, OperationKind::Transfer(_)) || self.core.base.relay().is_some()
     }
 
     /// Whether an automatic compaction that did not complete lets no other one start.
     pub(super) fn rests(&self) -> bool {
-        let fullness = self.core.state.measure();
+        let fullness = self.core.base.state.measure();
         self.core.upkeep.rest.is_some_and(|rest| rest.holds(fullness.context_tokens, fullness.budget.threshold))
     }
 
     /// Whether an operation runs that makes the context smaller. Idle maintenance gives way.
     pub(super) fn maintains(&self) -> bool {
-        self.core.work.is_in_front()
-            && self.core.work.operation().is_some_and(|operation| self.is_maintenance(operation))
+        self.core.base.work.is_in_front()
+            && self.core.base.work.operation().is_some_and(|operation| self.is_maintenance(operation))
     }
 
     /// Whether a command needs the index first. A write needs it to know its path. A later write and a close stay
     /// after.
     pub(super) fn waits_for_index(&self, command: &Command) -> bool {
-        if self.core.index.commands.has(Command::writes) {
+        if self.core.base.index.commands.has(Command::writes) {
             return command.writes() || command.closes();
         }
         matches!(command, Command::Compact(_) | Command::Edit(_) | Command::Transfer(_))
-            && self.core.state.history().index().is_none()
-            && self.core.state.path().lacks_its_past()
+            && self.core.base.state.history().index().is_none()
+            && self.core.base.state.path().lacks_its_past()
     }
 }

@@ -3,14 +3,15 @@
 //! The change is stored at once. While the conversation is being compacted, requests for a context to send wait.
 
 use super::{
-    Core,
+    automatic::pruning,
+    base::Base,
     commands::prune,
-    due::{Due, DueCompaction},
+    due::{Due, DueCompaction, Upkeep},
     edit::Staged,
     parts::switches::Switched,
 };
 use crate::{
-    compaction::decide::{Decision, Facts, at_threshold},
+    compaction::decide::{Decision, Facts, Why, at_threshold},
     protocol::events::Reason,
     session::{core::standing::Standing, effects::Ticket, operations::Asked, state::State},
 };
@@ -18,50 +19,33 @@ use crate::{
 impl Standing<'_> {
     /// Whether the context is too large for the new model by an estimate, while entries are being counted.
     pub(super) fn seems_too_large(&self) -> bool {
-        self.core.counting.runs() && self.may_maintain() && decision_behind_switch(&self.core.state).is_due()
+        self.core.base.counting.runs() && self.may_maintain() && decision_behind_switch(&self.core.base.state).is_due()
     }
 }
 
-impl Core {
+impl Upkeep {
     /// Notes a change of the model or of its window by entries that are on disk.
-    pub(super) fn note_switch(&mut self, staged: &Staged) {
+    pub(super) fn note_switch(&mut self, state: &State, staged: &Staged) {
         let Some(before) = &staged.before else { return };
-        if self.upkeep.switches.note(before, &self.state.model_in_force()) {
-            self.upkeep.rest = None;
+        if self.switches.note(before, &state.model_in_force()) {
+            self.rest = None;
         }
     }
+}
 
-    /// The maintenance that is due after an edit. Where other work runs, the change is decided about after it. `asked`:
-    /// whether the answer of the edit names it.
-    pub(super) fn due_after_edit(&mut self, asked: Asked<Ticket>) -> Option<Due> {
-        if !Standing::of(self).may_maintain() {
-            return None;
-        }
-        self.due_behind_switch(asked)
+/// The maintenance that is due after a change of the model. `asked`: whether the answer of its request names it. `why`: the
+/// reason of the decision at the leaf.
+pub(super) fn due(base: &mut Base, upkeep: &mut Upkeep, asked: Asked<Ticket>, why: Why) -> Option<Due> {
+    let Switched { former } = upkeep.switches.take()?;
+    if !decision_behind_switch(&base.state).is_due() {
+        return None;
     }
-
-    fn due_behind_switch(&mut self, asked: Asked<Ticket>) -> Option<Due> {
-        let Switched { former } = self.upkeep.switches.take()?;
-        if !decision_behind_switch(&self.state).is_due() {
-            return None;
-        }
-        if let Some(staged) = self.pruning_that_suffices() {
-            let event = prune::event(&staged, &staged.why);
-            return Some(Due::Relief(staged, event));
-        }
-        let id = self.stamps.operation();
-        Some(Due::Compaction(DueCompaction { id, reason: Reason::ModelSwitch, asked, former }))
+    if let Some(staged) = pruning::that_suffices(base, upkeep, why) {
+        let event = prune::event(&staged, &staged.why);
+        return Some(Due::Relief(staged, event));
     }
-
-    /// Decides about a change of the model that came while other work ran.
-    pub(super) fn decide_switch(&mut self) {
-        let due = if Standing::of(self).may_maintain() { self.due_behind_switch(Asked::Unasked) } else { None };
-        self.upkeep.switches.forget();
-        match due {
-            Some(due) => self.start_due(Some(due)),
-            None => self.answer_held(),
-        }
-    }
+    let id = base.stamps.operation();
+    Some(Due::Compaction(DueCompaction { id, reason: Reason::ModelSwitch, asked, former }))
 }
 
 /// The decision at the leaf after a change of the model. A turn that goes on holds back only the threshold.

@@ -1,21 +1,21 @@
 //! Transfers: operations that carry knowledge to another place. Each makes a text beside the session, if it needs one, and
 //! delivers it in one write.
 
-mod behind;
-mod handing_off;
+pub(super) mod handing_off;
 mod navigating;
-mod referring;
+pub(super) mod referring;
 pub mod relaying;
-mod waiting;
+pub(super) mod waiting;
 
 pub(super) use relaying::Relays;
 pub(super) use waiting::Extracts;
 
 use super::{
-    Core,
+    base::Base,
     command::TransferRequest,
     costs::CostEntries,
-    parts::log_gate::Write,
+    parts::{log_gate::Write, switches::Switches},
+    step::Step,
     work::{Task, TransferPhase, Work},
 };
 use crate::{
@@ -23,7 +23,7 @@ use crate::{
         entry::{Entry, Stamp},
         mirroring,
     },
-    ids::{EntryId, OperationId},
+    ids::{EntryId, ModelRef, OperationId},
     protocol::{
         errors::Failure,
         events::{ChunkSource, Event, ModelChange, Stage},
@@ -31,7 +31,10 @@ use crate::{
     redact::Secrets,
     session::{
         effects::Ticket,
-        jobs::{defect, transfer::TransferText},
+        jobs::{
+            Job, defect,
+            transfer::{TransferOrder, TransferText, TransferWork},
+        },
         kind::{Handoff, OperationKind, Product, Reference, Transfer, Transferred},
         operation::Operation,
         operations::{Asked, End, Place},
@@ -63,138 +66,140 @@ impl Write for Delivery {
         self.entries.push(added);
     }
 
-    fn written(self: Box<Self>, core: &mut Core) {
-        core.delivered(*self, Ok(()));
+    fn written(self: Box<Self>, _: &mut Base) -> Vec<Step> {
+        vec![Step::Delivered(self, Ok(()))]
     }
 
-    fn not_written(self: Box<Self>, core: &mut Core, failure: &Failure) {
-        core.delivered(*self, Err(failure.clone()));
+    fn not_written(self: Box<Self>, _: &mut Base, failure: &Failure) -> Vec<Step> {
+        vec![Step::Delivered(self, Err(failure.clone()))]
     }
 
-    fn again(self: Box<Self>, core: &mut Core) {
-        core.deliver_again(*self);
+    /// The transfer is looked at again.
+    fn again(self: Box<Self>, base: &mut Base) -> Vec<Step> {
+        let Self { task, text, costs, .. } = *self;
+        base.costs.put_back(costs);
+        match base.work.take() {
+            Work::Transfer(operation, TransferPhase::Writing { .. }) => {
+                operation.commits_no_more();
+                base.work = Work::Transfer(operation, TransferPhase::Made(task, text));
+            }
+            other => base.work = other,
+        }
+        Vec::new()
     }
 }
 
-impl Core {
-    /// Handles a request for a transfer.
-    pub(super) fn transfer(&mut self, request: TransferRequest, ticket: Ticket) {
-        if ticket.cancelled() {
-            return ticket.fail(&Failure::Cancelled);
-        }
-        let writable = if request.writes_here() { self.log.writable(&self.state) } else { Ok(()) };
-        let free = writable.and_then(|()| self.work.nothing_planned());
-        if let Err(failure) = free.and_then(|()| self.operations.room_for(&OperationKind::BY_CLIENT)) {
-            return ticket.fail(&failure);
-        }
-        match request {
-            TransferRequest::Navigate(params) => self.navigate(params, ticket),
-            TransferRequest::Reference(params) => self.refer(params, ticket),
-            TransferRequest::Handoff(params) => self.hand_off(params, ticket),
-        }
+/// Handles a request for a transfer.
+pub(super) fn begin(base: &mut Base, relays: &mut Relays, request: TransferRequest, ticket: Ticket) -> Option<Step> {
+    if ticket.cancelled() {
+        return Some(Step::fail(ticket, &Failure::Cancelled));
     }
+    let writable = if request.writes_here() { base.writable() } else { Ok(()) };
+    let free = writable.and_then(|()| base.work.nothing_planned());
+    if let Err(failure) = free.and_then(|()| base.operations.room_for(&OperationKind::BY_CLIENT)) {
+        return Some(Step::fail(ticket, &failure));
+    }
+    match request {
+        TransferRequest::Navigate(params) => navigating::navigate(base, params, ticket),
+        TransferRequest::Reference(params) => referring::refer(base, params, ticket),
+        TransferRequest::Handoff(params) => handing_off::hand_off(base, relays, params, ticket),
+    }
+}
 
-    /// Starts the operation of a transfer.
-    fn start_transfer(&mut self, id: &OperationId, kind: Transfer, asked: Asked<Ticket>, stop: &Stop) -> Operation {
-        let kind = OperationKind::Transfer(kind);
-        self.open(kind, Place::Top(id.clone()), asked, self.state.usage(), stop.clone())
-    }
+/// Starts the operation of a transfer.
+fn open(base: &Base, id: OperationId, kind: Transfer, asked: Asked<Ticket>) -> Operation {
+    base.open(OperationKind::Transfer(kind), Place::Top(id), asked, base.state.usage(), Stop::default())
+}
 
-    /// The text of a transfer was made, or cannot be made.
-    pub(super) fn transfer_made(&mut self, id: &OperationId, result: Result<TransferText, Failure>) {
-        let (mut operation, task) = match self.work.take() {
-            Work::Transfer(operation, TransferPhase::Making(task)) if operation.id == *id => (operation, task),
-            other => {
-                self.work = other;
-                return;
-            }
-        };
-        match result {
-            _ if operation.is_stopped() => self.finish(operation, End::Cancelled),
-            Ok(text) => {
-                tell_extracted(&mut operation, &text);
-                self.work = Work::Transfer(operation, TransferPhase::Made(task, Some(text)));
-            }
-            Err(Failure::Cancelled) => self.finish(operation, End::Cancelled),
-            Err(failure) => self.finish(operation, End::Failed(failure)),
-        }
-    }
+/// Starts the job that makes the text of a transfer. `model`: the one of the path that the text is about.
+fn make_text(base: &mut Base, operation: Operation, task: Task, work: TransferWork, model: Option<ModelRef>) {
+    let (id, stop, settings) = (operation.id.clone(), operation.stop.clone(), base.state.settings().clone());
+    base.effects.start(Job::Transfer(TransferOrder { id, work, settings, model, stop }));
+    base.work = Work::Transfer(operation, TransferPhase::Making(Box::new(task)));
+}
 
-    /// Delivers a text. The log is here.
-    pub(super) fn deliver(&mut self, operation: Operation, task: Task, text: Option<TransferText>) {
-        if operation.is_stopped() {
-            return self.finish(operation, End::Cancelled);
+/// The text of a transfer was made, or cannot be made.
+pub(super) fn made(base: &mut Base, id: &OperationId, result: Result<TransferText, Failure>) -> Option<Step> {
+    let (mut operation, task) = match base.work.take() {
+        Work::Transfer(operation, TransferPhase::Making(task)) if operation.id == *id => (operation, task),
+        other => {
+            base.work = other;
+            return None;
         }
-        if !waiting::may_deliver(&self.state, &task) {
-            return self.set_aside(operation, task, text);
+    };
+    match result {
+        _ if operation.is_stopped() => Some(Step::end(operation, End::Cancelled)),
+        Ok(text) => {
+            tell_extracted(&mut operation, &text);
+            base.work = Work::Transfer(operation, TransferPhase::Made(task, Some(text)));
+            None
         }
-        let delivery = match task {
-            Task::Navigation(navigating) => self.staged_navigation(navigating, text),
-            Task::Reference { is_introduced } => self.staged_reference(is_introduced, text),
-            Task::Handoff(handing) => return self.hand_over(operation, handing, text),
-        };
-        match delivery {
-            Ok(delivery) if delivery.entries.is_empty() => {
-                self.costs.put_back(delivery.costs);
-                self.finish(operation, End::Completed(Product::Transferred(delivery.result)));
-            }
-            Ok(delivery) => {
-                operation.commits();
-                let model = self.state.model(self.state.path());
-                self.work = Work::Transfer(operation, TransferPhase::Writing { model });
-                self.write(Box::new(delivery));
-            }
-            Err(failure) => self.finish(operation, End::Failed(failure)),
-        }
+        Err(Failure::Cancelled) => Some(Step::end(operation, End::Cancelled)),
+        Err(failure) => Some(Step::end(operation, End::Failed(failure))),
     }
+}
 
-    /// The entries of a transfer are on disk, or could not be written.
-    fn delivered(&mut self, delivery: Delivery, result: Result<(), Failure>) {
-        let (operation, model) = match self.work.take() {
-            Work::Transfer(operation, TransferPhase::Writing { model }) => (operation, model),
-            other => {
-                self.work = other;
-                return;
-            }
-        };
-        if let Err(failure) = result {
-            self.costs.put_back(delivery.costs);
-            return self.finish(operation, End::Failed(failure));
+/// Delivers a text. The log is here.
+pub(super) fn deliver(base: &mut Base, operation: Operation, task: Task, text: Option<TransferText>) -> Option<Step> {
+    let delivery = match task {
+        // A session that ends gets no results of its open calls any more.
+        task if operation.is_stopped() || waiting::must_wait(&base.state, &task) => Err(Failure::Cancelled),
+        Task::Navigation(navigating) => navigating::staged(base, navigating, text),
+        Task::Reference { is_introduced } => referring::staged(base, is_introduced, text),
+        Task::Handoff(handing) => return handing_off::hand_over(base, operation, handing, text),
+    };
+    Some(match delivery {
+        Ok(delivery) if delivery.entries.is_empty() => {
+            base.costs.put_back(delivery.costs);
+            Step::end(operation, End::Completed(Product::Transferred(delivery.result)))
         }
-        // An operation without a start event is not introduced to a client that waits for its end.
-        let id = delivery.task.is_introduced().then(|| operation.id.clone());
-        self.recoveries.forget_failed(&self.state);
-        self.has_changed();
-        self.count();
-        for entry in delivery.entries() {
-            self.effects.announce(&entry, id.clone());
+        Ok(delivery) => {
+            operation.commits();
+            let model = base.state.model(base.state.path());
+            base.work = Work::Transfer(operation, TransferPhase::Writing { model });
+            Step::Write(Box::new(delivery))
         }
-        if let Some(event) = delivery.event {
-            self.effects.emit(About { entry: None, operation: id.clone() }, event);
-        }
-        if let Some(to) = self.state.model(self.state.path()).filter(|to| model.as_ref() != Some(to)) {
-            // The change of the model stands on the branch that was left.
-            self.upkeep.switches.forget();
-            let changed = Event::ModelChanged { from: model, to, reason: ModelChange::Restore };
-            self.effects.emit(About { entry: None, operation: id.clone() }, changed);
-        }
-        self.sent_usage = self.state.usage();
-        self.effects.emit(About { entry: None, operation: id }, Event::UsageUpdated { usage: self.sent_usage.clone() });
-        self.finish(operation, End::Completed(Product::Transferred(delivery.result)));
-    }
+        Err(Failure::Cancelled) => Step::end(operation, End::Cancelled),
+        Err(failure) => Step::end(operation, End::Failed(failure)),
+    })
+}
 
-    /// Another program was faster. The transfer is looked at again after its entries.
-    fn deliver_again(&mut self, delivery: Delivery) {
-        let Delivery { task, text, costs, .. } = delivery;
-        self.costs.put_back(costs);
-        match self.work.take() {
-            Work::Transfer(operation, TransferPhase::Writing { .. }) => {
-                operation.commits_no_more();
-                self.work = Work::Transfer(operation, TransferPhase::Made(task, text));
-            }
-            other => self.work = other,
+/// The entries of a transfer are on disk, or could not be written.
+pub(super) fn delivered(
+    base: &mut Base,
+    switches: &mut Switches,
+    delivery: Delivery,
+    result: Result<(), Failure>,
+) -> Option<Step> {
+    let (operation, model) = match base.work.take() {
+        Work::Transfer(operation, TransferPhase::Writing { model }) => (operation, model),
+        other => {
+            base.work = other;
+            return None;
         }
+    };
+    if let Err(failure) = result {
+        base.costs.put_back(delivery.costs);
+        return Some(Step::end(operation, End::Failed(failure)));
     }
+    // An operation without a start event is not introduced to a client that waits for its end.
+    let id = delivery.task.is_introduced().then(|| operation.id.clone());
+    base.count();
+    for entry in delivery.entries() {
+        base.effects.announce(&entry, id.clone());
+    }
+    if let Some(event) = delivery.event {
+        base.effects.emit(About { entry: None, operation: id.clone() }, event);
+    }
+    if let Some(to) = base.state.model(base.state.path()).filter(|to| model.as_ref() != Some(to)) {
+        // The change of the model stands on the branch that was left.
+        switches.forget();
+        let changed = Event::ModelChanged { from: model, to, reason: ModelChange::Restore };
+        base.effects.emit(About { entry: None, operation: id.clone() }, changed);
+    }
+    base.sent_usage = base.state.usage();
+    base.effects.emit(About { entry: None, operation: id }, Event::UsageUpdated { usage: base.sent_usage.clone() });
+    Some(Step::end(operation, End::Completed(Product::Transferred(delivery.result))))
 }
 
 /// Whether texts of requests lose their secrets.

@@ -1,193 +1,103 @@
 //! Writes of a session: to the disk, and announced afterwards.
 
-mod appends;
-mod edits;
+pub(super) mod appends;
+pub(super) mod edits;
 
-use super::{
-    command::Command,
-    parts::log_gate::{Back, Write},
-};
+use super::{base::Base, command::Command, commands::compacting::after_turn::AfterTurn, parts::log_gate::Write};
 use crate::{
     conversation::{entry::Entry, path::Path, undo::Undoing},
-    log::{Appended, Placed, error::StoreError},
-    protocol::{errors::Failure, notices::NoticeCode},
+    log::{Placed, error::StoreError},
+    protocol::notices::NoticeCode,
     session::{
-        core::{
-            Core,
-            background::IndexBuild,
-            work::{TransferPhase, Work},
-        },
-        effects::{Effect, Effects, Ticket},
-        fault::{Fault, planted},
-        jobs::{IndexBuilt, defect},
-        log_work::{AppendWork, Fetch, Fetched, LogDone, LogFacts, LogWork, UndoWork, placed},
-        operations::End,
+        effects::{Effects, Ticket},
+        log_work::{AppendWork, Fetched, LogWork, UndoWork, placed},
     },
 };
 use std::sync::Arc;
 
-impl Core {
-    /// Writes entries. The result comes back as an input.
-    pub(super) fn write(&mut self, mut write: Box<dyn Write>) {
-        let work = match write.take_undoing() {
-            Some(undoing) => self.undo_work(undoing),
-            None => self.append_work(&*write),
-        };
-        self.log.writes(write);
-        self.effects.push(Effect::Log(work));
+/// The work on the log of a write. `waiting`: the compaction after the turn, whose entry goes along where the session moves.
+pub(super) fn work(base: &mut Base, waiting: &AfterTurn, write: &mut dyn Write) -> LogWork {
+    match write.take_undoing() {
+        Some(undoing) => undo_work(base, waiting, undoing),
+        None => append_work(base, waiting, write.entries()),
     }
+}
 
-    fn append_work(&mut self, write: &dyn Write) -> LogWork {
-        let entries = write.entries();
-        let continues = self.state.path().continues_with_all(&entries);
-        let access = self.log.facts().access;
-        let adds = match continues {
-            true => None,
-            false => self.upkeep.after_turn.entry_there(&self.state.id, access, &mut self.stamps),
-        };
-        let (path, library) = (self.state.path(), self.state.history().library());
-        let leads_to = match (&library, &adds) {
-            (None, Some(_)) => leads_to(path, &entries),
-            _ => None,
-        };
-        LogWork::Append(Box::new(AppendWork {
-            leaf: path.last().map(|leaf| leaf.id.clone()),
-            continues,
-            source: self.state.history().source().cloned(),
-            library,
-            adds,
-            leads_to,
-            count: self.state.counts_with(),
-            entries,
-        }))
-    }
+fn append_work(base: &mut Base, waiting: &AfterTurn, entries: Vec<Arc<Entry>>) -> LogWork {
+    let continues = base.state.path().continues_with_all(&entries);
+    let access = base.log.facts().access;
+    let adds = match continues {
+        true => None,
+        false => waiting.entry_there(&base.state.id, access, &mut base.stamps),
+    };
+    let (path, library) = (base.state.path(), base.state.history().library());
+    let leads_to = match (&library, &adds) {
+        (None, Some(_)) => leads_to(path, &entries),
+        _ => None,
+    };
+    LogWork::Append(Box::new(AppendWork {
+        leaf: path.last().map(|leaf| leaf.id.clone()),
+        continues,
+        source: base.state.history().source().cloned(),
+        library,
+        adds,
+        leads_to,
+        count: base.state.counts_with(),
+        entries,
+    }))
+}
 
-    /// An undo. Its entries depend on the path without the compaction, which is read first.
-    fn undo_work(&mut self, undoing: Undoing) -> LogWork {
-        let access = self.log.facts().access;
-        let adds = self.upkeep.after_turn.entry_there(&self.state.id, access, &mut self.stamps);
-        LogWork::Undo(Box::new(UndoWork {
-            adds,
-            undoing,
-            leaf: self.state.path().last().map(|leaf| leaf.id.clone()),
-            reader: self.state.history().reader(),
-            library: self.state.history().library(),
-            stamps: self.stamps.fork(),
-        }))
-    }
+/// An undo. Its entries depend on the path without the compaction, which is read first.
+fn undo_work(base: &mut Base, waiting: &AfterTurn, undoing: Undoing) -> LogWork {
+    let access = base.log.facts().access;
+    let adds = waiting.entry_there(&base.state.id, access, &mut base.stamps);
+    LogWork::Undo(Box::new(UndoWork {
+        adds,
+        undoing,
+        leaf: base.state.path().last().map(|leaf| leaf.id.clone()),
+        reader: base.state.history().reader(),
+        library: base.state.history().library(),
+        stamps: base.stamps.fork(),
+    }))
+}
 
-    /// The log is back.
-    pub(super) fn log_is_back(&mut self, done: Option<LogDone>, facts: LogFacts) {
-        let back = self.log.is_back(facts);
-        let Some(done) = done else {
-            self.log_is_lost();
-            if let Back::Written(write) = back {
-                write.lost(self);
-            }
-            return;
-        };
-        match (done, back) {
-            (LogDone::Wrote { appended, path, undone, added }, Back::Written(mut write)) => {
-                added.into_iter().for_each(|added| write.take_added(added));
-                self.wrote(appended, path, undone, write);
-            }
-            (LogDone::Woke(path), Back::Read) => self.woke(path),
-            (LogDone::CaughtUp(grown), Back::Read) => self.caught_up(grown),
-            (LogDone::Indexed(result), Back::Read) => {
-                self.indexed(result.map_or_else(IndexBuilt::Failed, IndexBuilt::Made));
-            }
-            (LogDone::Fetched(fetched), Back::Fetched(command, ticket)) => self.fetched(fetched, command, ticket),
-            // A cancel has taken the command.
-            (LogDone::Fetched(_), Back::Read) => {}
-            _ => tracing::error!("a result of the log belongs to no work"),
+/// The entries of a write are on disk, with entries of another program that came in between and are on branches of their own.
+pub(super) fn place(
+    base: &mut Base,
+    at: u64,
+    others: &[Placed],
+    entries: &[Arc<Entry>],
+    path: Option<Result<Path, StoreError>>,
+) {
+    base.state.change(|history| {
+        others.iter().for_each(|placed| history.push(placed.clone()));
+    });
+    others.iter().for_each(|placed| base.effects.announce(&placed.entry, None));
+    warn_of_branch(&base.effects, others);
+    base.state.change(|history| {
+        for placed in placed(entries, at) {
+            history.push(placed);
         }
-        self.continue_indexing();
-    }
+        match path {
+            None => {}
+            Some(Ok(path)) => history.set_path(path),
+            Some(Err(error)) => {
+                tracing::warn!(%error, "the path could not be read again");
+                history.forget_path();
+            }
+        }
+        history.complete_in_memory();
+    });
+}
 
-    /// A panic has lost the log: the session ends, and waiting requests are answered. Nothing can be written any more.
-    fn log_is_lost(&mut self) {
-        self.log.is_lost();
-        match self.work.take() {
-            Work::Committing(operation) | Work::Transfer(operation, TransferPhase::Writing { .. }) => {
-                self.finish(operation, End::Failed(defect()));
-            }
-            other => self.work = other,
+/// Handles a command again after the entries that it needs were read.
+pub(super) fn fetched(base: &mut Base, fetched: Result<Fetched, StoreError>, command: Command, ticket: Ticket) {
+    match fetched {
+        Ok(fetched) => {
+            base.state.fetched = Some(fetched);
+            base.queue.put_back(command, ticket);
         }
-        self.stop_running(None);
-        let steps = self.upkeep.after_turn.lost();
-        self.follow_after_turn(steps);
-        if !planted(Fault::LostLogGoesOn) {
-            self.ending.end_now();
-        }
-        if let Some(indexed) = self.index.build.take_made() {
-            self.indexed(IndexBuilt::Made(indexed));
-        } else if matches!(self.index.build, IndexBuild::Rest) {
-            self.indexed(IndexBuilt::Lost);
-        }
-    }
-
-    fn wrote(
-        &mut self,
-        appended: Result<Appended, StoreError>,
-        path: Option<Result<Path, StoreError>>,
-        undone: Option<Vec<Arc<Entry>>>,
-        mut write: Box<dyn Write>,
-    ) {
-        if let Some(undone) = undone {
-            write.set_undone(undone);
-        }
-        let at = match appended {
-            Ok(Appended::Written { at, others }) => {
-                // These entries came in between and are on branches of their own.
-                self.state.change(|history| {
-                    others.iter().for_each(|placed| history.push(placed.clone()));
-                });
-                others.iter().for_each(|placed| self.effects.announce(&placed.entry, None));
-                warn_of_branch(&self.effects, &others);
-                at
-            }
-            Ok(Appended::Behind(grown)) => {
-                // Another program was faster. Its entries are added, and the write is tried again after them.
-                self.take_in(grown);
-                return write.again(self);
-            }
-            Err(error) => return write.not_written(self, &Failure::from(error)),
-        };
-        let is_moved = matches!(path, Some(Ok(_)));
-        self.state.change(|history| {
-            for placed in placed(&write.entries(), at) {
-                history.push(placed);
-            }
-            match path {
-                None => {}
-                Some(Ok(path)) => history.set_path(path),
-                Some(Err(error)) => {
-                    tracing::warn!(%error, "the path could not be read again");
-                    history.forget_path();
-                }
-            }
-            history.complete_in_memory();
-        });
-        if is_moved {
-            self.upkeep.after_turn.moved(&self.state);
-        }
-        write.written(self);
-    }
-
-    /// Reads the entries that a command needs. The command is handled again after the read, before all others.
-    pub(super) fn fetch(&mut self, fetch: Fetch, command: Command, ticket: Ticket) {
-        self.log.fetches(command, ticket);
-        self.effects.push(Effect::Log(LogWork::Fetch(fetch)));
-    }
-
-    fn fetched(&mut self, fetched: Result<Fetched, StoreError>, command: Command, ticket: Ticket) {
-        match fetched {
-            Ok(fetched) => {
-                self.state.fetched = Some(fetched);
-                self.queue.put_back(command, ticket);
-            }
-            Err(error) => ticket.fail(&error.into()),
-        }
+        Err(error) => ticket.fail(&error.into()),
     }
 }
 
@@ -225,9 +135,11 @@ mod tests {
             core::{
                 Input, Over,
                 held::{Held, answer, cost, draft, job, line, log_work, message, messages, outcomes, written},
+                load::Load,
             },
             effects::Effect,
             jobs::Job,
+            log_work::LogDone,
             state::SessionData,
         },
         settings::{Layers, layers::Source},
@@ -298,7 +210,7 @@ mod tests {
         let work = log_work(held.turn());
         assert_eq!(written(work.as_ref()), ["usage"]);
         held.back(work.expect("a write"));
-        assert!(held.core.load().is_empty());
+        assert!(Load::of(&held.core).is_empty());
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::{
         core::{
             Core,
             command::{Command, CommandMethod},
-            commands::settings,
+            commands::{settings, status},
         },
         effects::Ticket,
     },
@@ -50,7 +50,7 @@ fn of_daemon(method: &str, params: Option<&str>, asked: Option<PathBuf>) -> Resu
     match method {
         <protocol::SessionLoad as Method>::NAME => {
             let params = read_params::<<protocol::SessionLoad as Method>::Params>(params)?.params;
-            Ok(Command::with(move |core: &mut Core, ticket: Ticket| ticket.with(core.describe(params, asked))))
+            Ok(Command::with(move |core: &mut Core, ticket: Ticket| ticket.with(status::describe(core, params, asked))))
         }
         <protocol::SettingsGet as Method>::NAME => Ok(settings::settings()),
         <protocol::ModelsList as Method>::NAME => Ok(settings::models()),

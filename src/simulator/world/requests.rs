@@ -11,7 +11,7 @@ use crate::{
         core::{
             Core,
             command::{Command, CommandMethod as _},
-            commands::settings,
+            commands::{settings, status},
         },
         effects::{Sent, Ticket},
     },
@@ -46,7 +46,9 @@ fn made(request: &Request, method: &str, params: &Value) -> Option<Command> {
         Request::HandOver => Some(Command::HandOver),
         Request::Load => {
             let params: LoadParams = serde_json::from_str(&params).ok()?;
-            Some(Command::with(move |core: &mut Core, ticket: Ticket| ticket.with(core.describe(params, None))))
+            Some(Command::with(move |core: &mut Core, ticket: Ticket| {
+                ticket.with(status::describe(core, params, None))
+            }))
         }
         _ => command(method, &params),
     }

@@ -6,50 +6,48 @@ use crate::{
         prune::{Pruned, pays::Considered},
     },
     session::core::{
-        Core,
+        base::Base,
         commands::prune::{self, Share},
+        due::Upkeep,
         edit::Staged,
-        standing::Standing,
     },
 };
 
-impl Core {
-    /// The edits of a pruning that brings the context below the threshold. Superseded reads leave alone where the context is
-    /// then as small as after a compaction. A pruning that costs more than it saves is left to the compaction, unless the
-    /// last one did not complete.
-    pub(in crate::session::core) fn pruning_that_suffices(&mut self) -> Option<Staged> {
-        if Standing::of(self).decision().why == Why::Images {
-            return prune::without_old_images(&self.state, &mut self.stamps);
-        }
-        let settings = &self.state.settings().settings.prune;
-        let fullness = self.state.measure();
-        let budget = fullness.budget.attainable().unwrap_or(fullness.budget);
-        let left = |pruned: &Pruned| fullness.context_tokens.saturating_sub(fullness.scale.size(pruned.tokens_saved));
-        let mut considered = Considered::Nothing { minimum: settings.minimum_savings };
-        let mut chosen = None;
-        for (share, most) in [(Share::Superseded, budget.target()), (Share::All, budget.threshold)] {
-            let pruned = prune::pruned(&self.state, settings, share);
-            if pruned.edits.is_empty() {
-                continue;
-            }
-            let left = left(&pruned);
-            if left > most {
-                let saved = fullness.scale.size(pruned.tokens_saved);
-                considered = Considered::TooLittle { saved, left, threshold: budget.threshold };
-                continue;
-            }
-            let judged = prune::judged(&self.state, &pruned, self.stamps.now());
-            considered = Considered::Judged(judged);
-            if judged.pays() || self.upkeep.rest.is_some() {
-                chosen = Some((pruned, judged));
-                break;
-            }
-        }
-        self.upkeep.pruning = Some(considered);
-        let (pruned, judged) = chosen?;
-        let why = format!("the context was over the threshold; {}", prune::described(&pruned, &judged));
-        prune::staged(&self.state, pruned, &mut self.stamps).ok().map(|staged| Staged { why, ..staged })
+/// The edits of a pruning that brings the context below the threshold. Superseded reads leave alone where the context is
+/// then as small as after a compaction. A pruning that costs more than it saves is left to the compaction, unless the
+/// last one did not complete. `why`: the reason of the decision at the leaf.
+pub(in crate::session::core) fn that_suffices(base: &mut Base, upkeep: &mut Upkeep, why: Why) -> Option<Staged> {
+    if why == Why::Images {
+        return prune::without_old_images(&base.state, &mut base.stamps);
     }
+    let settings = &base.state.settings().settings.prune;
+    let fullness = base.state.measure();
+    let budget = fullness.budget.attainable().unwrap_or(fullness.budget);
+    let left = |pruned: &Pruned| fullness.context_tokens.saturating_sub(fullness.scale.size(pruned.tokens_saved));
+    let mut considered = Considered::Nothing { minimum: settings.minimum_savings };
+    let mut chosen = None;
+    for (share, most) in [(Share::Superseded, budget.target()), (Share::All, budget.threshold)] {
+        let pruned = prune::pruned(&base.state, settings, share);
+        if pruned.edits.is_empty() {
+            continue;
+        }
+        let left = left(&pruned);
+        if left > most {
+            let saved = fullness.scale.size(pruned.tokens_saved);
+            considered = Considered::TooLittle { saved, left, threshold: budget.threshold };
+            continue;
+        }
+        let judged = prune::judged(&base.state, &pruned, base.stamps.now());
+        considered = Considered::Judged(judged);
+        if judged.pays() || upkeep.rest.is_some() {
+            chosen = Some((pruned, judged));
+            break;
+        }
+    }
+    upkeep.pruning = Some(considered);
+    let (pruned, judged) = chosen?;
+    let why = format!("the context was over the threshold; {}", prune::described(&pruned, &judged));
+    prune::staged(&base.state, pruned, &mut base.stamps).ok().map(|staged| Staged { why, ..staged })
 }
 
 #[cfg(test)]
@@ -178,7 +176,8 @@ mod tests {
             let lines = history(&calls(older), 0);
             let threshold = 22_000 + older as u64;
             let mut held = session(&lines, threshold.min(28_000), MINUTE);
-            let staged = held.core.pruning_that_suffices().expect("a pruning");
+            let why = Standing::of(&held.core).decision().why;
+            let staged = super::that_suffices(&mut held.core.base, &mut held.core.upkeep, why).expect("a pruning");
             let about: Vec<_> = staged.about.iter().map(|id| id.as_str()).collect();
             assert_eq!(about, edits, "{}", staged.why);
             assert!(staged.why.contains("superseded reads of files: 1; it saves "), "{}", staged.why);

@@ -1,29 +1,27 @@
 //! The end of the rest after an undo.
 
-use crate::{compaction::resting, protocol::notices::NoticeCode, session::core::Core};
+use crate::{compaction::resting, ids::EntryId, protocol::notices::NoticeCode, session::core::base::Base};
 
-impl Core {
-    /// Tells once for each undo that automatic compaction acts again on its path.
-    pub(super) fn tell_of_resuming(&mut self) {
-        let path = self.state.path();
-        let undo = path.iter().rev().find(|entry| path.has_undo() && entry.undoes().is_some());
-        let Some(undo) = undo.map(|entry| entry.id.clone()).filter(|id| self.upkeep.resumed.as_ref() != Some(id))
-        else {
-            return;
-        };
-        self.upkeep.resumed = Some(undo);
-        let fullness = self.state.measure();
-        let (tokens, window) = (fullness.context_tokens, fullness.budget.window);
-        let until = resting::rests_to(&fullness.with_reported_overhead());
-        self.effects.inform(
-            NoticeCode::AutoCompactionResumes,
-            "Automatic compaction acts again after an undo",
-            format!(
-                "It rested up to {until} tokens. The context has {tokens} of a window of {window}, so a compaction starts. \
-                 session/undo_compaction takes it back; compaction.enabled: false keeps the whole conversation."
-            ),
-        );
-    }
+/// Tells once for each undo that automatic compaction acts again on its path.
+/// `reported`: the undo of which the client was told.
+pub(in crate::session::core) fn report(base: &Base, reported: &mut Option<EntryId>) {
+    let path = base.state.path();
+    let undo = path.iter().rev().find(|entry| path.has_undo() && entry.undoes().is_some());
+    let Some(undo) = undo.map(|entry| entry.id.clone()).filter(|id| reported.as_ref() != Some(id)) else {
+        return;
+    };
+    *reported = Some(undo);
+    let fullness = base.state.measure();
+    let (tokens, window) = (fullness.context_tokens, fullness.budget.window);
+    let until = resting::rests_to(&fullness.with_reported_overhead());
+    base.effects.inform(
+        NoticeCode::AutoCompactionResumes,
+        "Automatic compaction acts again after an undo",
+        format!(
+            "It rested up to {until} tokens. The context has {tokens} of a window of {window}, so a compaction starts. \
+             session/undo_compaction takes it back; compaction.enabled: false keeps the whole conversation."
+        ),
+    );
 }
 
 #[cfg(test)]

@@ -23,11 +23,11 @@ use crate::{
     },
     ids::{EntryId, ModelRef, OperationId},
     models::candidates::Candidate,
-    protocol::{errors::Failure, notices::Warning},
+    protocol::errors::Failure,
     session::{
-        core::{costs::FailedAhead, parts::facts::Facts},
+        core::{commands::compacting::ToDraft, parts::facts::Facts, step::Step},
         fault::{Fault, planted},
-        jobs::{Authors, PlanMade, PlanOrder},
+        jobs::{Authors, Focus, PlanMade, PlanOrder},
         operation::Operation,
         state::State,
         stop::Stop,
@@ -84,19 +84,6 @@ pub(in crate::session::core) struct Spliced {
     pub stop: Stop,
     /// The draft, if it is ready.
     pub draft: Option<Box<Draft>>,
-}
-
-/// A step of the summaries ahead.
-#[expect(clippy::large_enum_variant, reason = "a few steps live for a moment")]
-pub(in crate::session::core) enum Step {
-    /// The job that makes the draft starts.
-    Draft { id: OperationId, made: PlanMade, rank: Rank, stop: Stop },
-    /// An operation without events ends.
-    End(Operation),
-    /// A failure is recorded.
-    Record(FailedAhead),
-    /// The client is warned.
-    Warn(Warning),
 }
 
 /// The phase of a summary that is made ahead.
@@ -279,7 +266,9 @@ impl Ahead {
         making.begun.span = plan.demand.scale.size(span);
         making.phase = Phase::Drafting { cut: plan.first_kept() };
         let (id, rank, stop) = (making.id.clone(), making.rank.clone(), making.stop.clone());
-        vec![Step::Draft { id, made, rank, stop }]
+        // Its requests are a part of the tokens that summaries without use may take.
+        let most = Some(self.tokens(facts));
+        vec![Step::DraftAhead(ToDraft { id, made, focus: Focus::default(), rank, stop, most })]
     }
 
     /// Takes the draft.
@@ -294,7 +283,7 @@ impl Ahead {
         self.failing.succeeds();
         let Some(making) = &mut self.making else { return Vec::new() };
         making.phase = Phase::Ready { draft: Box::new(draft), is_new: true };
-        making.operation.take().map(Step::End).into_iter().collect()
+        making.operation.take().map(Step::EndAhead).into_iter().collect()
     }
 
     /// Ends a summary that no model wrote.
@@ -316,7 +305,7 @@ impl Ahead {
         self.failing.spend(making.charged, facts.now);
         let fullness = facts.state.measure();
         self.rest = Some(Rest { context_tokens: fullness.context_tokens, threshold: fullness.budget.threshold });
-        making.operation.map(Step::End).into_iter().collect()
+        making.operation.map(Step::EndAhead).into_iter().collect()
     }
 
     /// Whether it was cancelled, gave way, or no longer stands for what is in the session.

@@ -17,10 +17,10 @@ use crate::{
     provider::Api,
     session::{
         core::{
-            Core,
+            base::Base,
             command::{Command, CommandMethod},
             edit::NotStaged,
-            recovering::reports::contexts::Identity,
+            parts::contexts::Identity,
         },
         effects::Ticket,
         log_work::{Fetch, Fetched},
@@ -39,64 +39,62 @@ impl CommandMethod for SessionAppend {
     }
 }
 
-impl Core {
-    /// Makes the entries of an append after those before it, or refuses it. Returns whether another append may follow in
-    /// the same write.
-    pub(in crate::session::core) fn stage(
-        &mut self,
-        params: AppendParams,
-        ticket: Ticket,
-        appends: &mut Vec<Append>,
-    ) -> bool {
-        if ticket.cancelled() {
-            ticket.fail(&Failure::Cancelled);
-            return true;
-        }
-        if let Err(failure) = self.log.writable(&self.state) {
+/// Makes the entries of an append after those before it, or refuses it. Returns whether another append may follow in
+/// the same write.
+pub(in crate::session::core) fn stage(
+    base: &mut Base,
+    params: AppendParams,
+    ticket: Ticket,
+    appends: &mut Vec<Append>,
+) -> bool {
+    if ticket.cancelled() {
+        ticket.fail(&Failure::Cancelled);
+        return true;
+    }
+    if let Err(failure) = base.writable() {
+        ticket.fail(&failure);
+        return true;
+    }
+    if params.parent_entry_id.as_ref().is_some_and(|parent| base.state.path().position(parent).is_none())
+        && base.state.history().index().is_none()
+    {
+        base.await_index(Command::Append(params), ticket);
+        return true;
+    }
+    let before = appends.last().and_then(|append| append.staged.entries.last());
+    let leaf = before.or_else(|| base.state.path().last()).map(|entry| entry.id.clone());
+    let named = params.context_id.as_deref();
+    let context = match base.contexts.of_answer(named, &Identity::at_leaf(&base.state)) {
+        Ok(context) => context,
+        Err(failure) => {
             ticket.fail(&failure);
             return true;
         }
-        if params.parent_entry_id.as_ref().is_some_and(|parent| self.state.path().position(parent).is_none())
-            && self.state.history().index().is_none()
-        {
-            self.await_index(Command::Append(params), ticket);
-            return true;
+    };
+    if let Some(unknown) = named.and_then(|_| unknown_entry(&base.state, &context)) {
+        match base.state.history().index() {
+            None => base.await_index(Command::Append(params), ticket),
+            Some(_) => ticket.fail(&of_another_session(unknown)),
         }
-        let before = appends.last().and_then(|append| append.staged.entries.last());
-        let leaf = before.or_else(|| self.state.path().last()).map(|entry| entry.id.clone());
-        let named = params.context_id.as_deref();
-        let context = match self.recoveries.contexts.of_answer(named, &Identity::at_leaf(&self.state)) {
-            Ok(context) => context,
-            Err(failure) => {
-                ticket.fail(&failure);
-                return true;
-            }
-        };
-        if let Some(unknown) = named.and_then(|_| unknown_entry(&self.state, &context)) {
-            match self.state.history().index() {
-                None => self.await_index(Command::Append(params), ticket),
-                Some(_) => ticket.fail(&of_another_session(unknown)),
-            }
-            return true;
-        }
-        let model = self.state.model(self.state.path());
-        match stage(&self.state, appends, leaf.as_ref(), &params, &context, &mut self.stamps) {
-            Ok(staged) => {
-                if staged.is_outdated {
-                    self.recoveries.contexts.took_outdated(&context, self.state.path());
-                }
-                appends.push(Append { params, staged, context, model, ticket });
-            }
-            Err(Unstaged::Not(NotStaged::NeedsIndex)) => self.await_index(Command::Append(params), ticket),
-            Err(Unstaged::Not(NotStaged::NeedsEntries(fetch))) => self.fetch(fetch, Command::Append(params), ticket),
-            Err(Unstaged::Not(NotStaged::Failed(failure))) => ticket.fail(&failure),
-            Err(Unstaged::Alone) => {
-                self.queue.put_back(Command::Append(params), ticket);
-                return false;
-            }
-        }
-        true
+        return true;
     }
+    let model = base.state.model(base.state.path());
+    match staged(&base.state, appends, leaf.as_ref(), &params, &context, &mut base.stamps) {
+        Ok(staged) => {
+            if staged.is_outdated {
+                base.contexts.took_outdated(&context, base.state.path());
+            }
+            appends.push(Append { params, staged, context, model, ticket });
+        }
+        Err(Unstaged::Not(NotStaged::NeedsIndex)) => base.await_index(Command::Append(params), ticket),
+        Err(Unstaged::Not(NotStaged::NeedsEntries(fetch))) => base.fetch(fetch, Command::Append(params), ticket),
+        Err(Unstaged::Not(NotStaged::Failed(failure))) => ticket.fail(&failure),
+        Err(Unstaged::Alone) => {
+            base.queue.put_back(Command::Append(params), ticket);
+            return false;
+        }
+    }
+    true
 }
 
 /// An entry of a context that this session does not have, or does not know before there is an index. A fork has the entries
@@ -169,7 +167,7 @@ pub struct Staged {
 ///
 /// # Errors
 /// When a message is not one, or the client's picture of the session is not how it is.
-fn stage(
+fn staged(
     state: &State,
     before: &[Append],
     leaf: Option<&EntryId>,

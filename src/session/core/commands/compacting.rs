@@ -1,66 +1,50 @@
 //! A compaction in a session: request, plan, draft, write, result.
 
 pub(in crate::session::core) mod after_turn;
-mod committing;
-mod delayed;
-pub mod planning;
+pub(in crate::session::core) mod committing;
+pub(in crate::session::core) mod delayed;
+pub(in crate::session::core) mod reporting;
 pub(in crate::session::core) mod result;
 #[cfg(test)]
 mod tests;
 
 use crate::{
-    ask::{
-        access::ModelAccess,
-        purpose::Purpose,
-        rank::Rank,
-        request::{RetryOutcome, Update},
-    },
+    ask::{access::ModelAccess, rank::Rank},
     compaction::{
         draft::Draft,
-        request::{Cause, Planned},
+        request::{Cause, PlanRequest, Planned},
     },
-    conversation::{entry, spending::Trigger},
     ids::OperationId,
     log::sealed::Blocking,
     protocol::{
         SessionCompact,
         errors::Failure,
         events::{ChunkSource, Stage},
-        notices::Warning,
         types::{CompactParams, HookEvent, Initiator, SummaryMethod, Usage, When},
     },
-    provider::Delta,
     session::{
         core::{
-            Core,
+            automatic::speculation::Ahead,
+            base::Base,
             command::{Command, CommandMethod},
             commands::founding,
-            costs::FailedAhead,
-            parts::{facts::Facts, held_contexts::HeldContext},
-            standing::Standing,
-            transfers::relaying,
+            due::Upkeep,
+            step::Step,
             work::{Request, Work},
         },
-        effects::{Answer, Effect, Ticket},
-        fault::{Fault, planted},
+        effects::{Answer, Ticket},
         hooks::Hooks,
-        jobs::{
-            self, Authors, DraftOrder, Focus, Job, PlanMade, PlanOrder,
-            hooks::HookOrder,
-            progress::{HookStep, Progress},
-        },
+        jobs::{self, Authors, DraftOrder, Focus, Job, PlanMade, PlanOrder, hooks::HookOrder},
         kind::{OperationKind, Product},
         operation::Operation,
-        operations::{Asked, End, Opening, Place},
+        operations::{Asked, End, Place},
         stop::Stop,
     },
     summary::{
         SPLIT_TURN,
         made::{Made, PartOrigins, Rejected, SummaryPart},
-        model::writer::Step,
     },
 };
-use after_turn::turn_is_over;
 use std::{sync::Arc, time::Duration};
 
 impl CommandMethod for SessionCompact {
@@ -69,338 +53,225 @@ impl CommandMethod for SessionCompact {
     }
 }
 
-impl Standing<'_> {
-    fn may_compact(&self, params: &CompactParams, dry_run: bool) -> Result<(), Failure> {
-        if let Some(expected) = &params.expected_leaf_id
-            && !self.core.state.unchanged_since(expected)
-        {
-            return Err(Failure::ContentModified { leaf: self.core.state.visible_leaf() });
-        }
-        if dry_run {
-            return Ok(());
-        }
-        self.core.log.writable(&self.core.state)?;
-        self.core.work.nothing_planned()?;
-        self.core.operations.room_for(&OperationKind::BY_CLIENT)
+/// Whether a request for a compaction is valid here. `at_once`: whether its plan is made now, and for a write.
+///
+/// # Errors
+/// When the path has changed, the file is read-only, or other work runs.
+fn may_begin(base: &Base, params: &CompactParams, writes_now: bool) -> Result<(), Failure> {
+    if let Some(expected) = &params.expected_leaf_id
+        && !base.state.unchanged_since(expected)
+    {
+        return Err(Failure::ContentModified { leaf: base.state.visible_leaf() });
     }
-
-    /// Refuses a request that changes the context while an operation runs or is planned.
-    pub(in crate::session::core) fn free(&self) -> Result<(), Failure> {
-        if planted(Fault::BusyIgnored) {
-            return Ok(());
-        }
-        self.core.work.nothing_planned()?;
-        self.core.operations.idle()
+    if !writes_now {
+        return Ok(());
     }
+    base.writable()?;
+    base.work.nothing_planned()?;
+    base.operations.room_for(&OperationKind::BY_CLIENT)
 }
 
-impl Core {
-    pub(in crate::session::core) fn compact(&mut self, params: CompactParams, ticket: Ticket) {
-        if ticket.cancelled() {
-            return ticket.fail(&Failure::Cancelled);
-        }
-        let dry_run = params.dry_run == Some(true);
-        let after_turn = !dry_run && params.when == Some(When::AfterTurn);
-        if let Err(failure) = Standing::of(self).may_compact(&params, dry_run || after_turn) {
-            return ticket.fail(&failure);
-        }
-        let authors = match Authors::of(&params) {
-            Ok(authors) => authors,
-            Err(failure) => return ticket.fail(&failure),
+/// The time of a compaction that a client asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Time {
+    /// Now, without a write.
+    DryRun,
+    Now,
+    /// After the turn, which is not over.
+    Later,
+}
+
+/// The turn of the conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::session::core) enum Turn {
+    /// It is over, and a compaction after it may start.
+    IsOver,
+    /// It runs, or maintenance may not start.
+    Runs,
+}
+
+/// Handles a request for a compaction.
+pub(in crate::session::core) fn begin(
+    base: &mut Base,
+    upkeep: &mut Upkeep,
+    params: CompactParams,
+    ticket: Ticket,
+    turn: Turn,
+) -> Vec<Step> {
+    let time = match (params.dry_run, params.when) {
+        (Some(true), _) => Time::DryRun,
+        (_, Some(When::AfterTurn)) if turn == Turn::Runs => Time::Later,
+        _ => Time::Now,
+    };
+    let checked = match ticket.cancelled() {
+        true => Err(Failure::Cancelled),
+        // One after the turn is checked again when it starts.
+        false => may_begin(base, &params, params.dry_run != Some(true) && params.when != Some(When::AfterTurn)),
+    };
+    let authors = match checked.and_then(|()| Authors::of(&params)) {
+        Ok(authors) => authors,
+        Err(failure) => return vec![Step::fail(ticket, &failure)],
+    };
+    if time == Time::Later {
+        return delayed::delay(base, &mut upkeep.after_turn, params, ticket);
+    }
+    let request = requested_plan(base, &params);
+    if time == Time::DryRun {
+        let stop = base.reads.stop.clone();
+        let read = move |access: &ModelAccess, blocking: &Blocking| {
+            let stop = || stop.requested() || blocking.is_stopped();
+            Answer::from(jobs::dry_run(request, &authors, access, &stop))
         };
-        if after_turn && !(Standing::of(self).may_maintain() && turn_is_over(self.state.path())) {
-            return self.delay(params, ticket);
-        }
-        let initiator = params.initiator.unwrap_or(Initiator::User);
-        let mut request = planning::plan_request(&self.state, params.keep_recent_tokens, initiator, Cause::Asked);
-        request.insists = insists(&params, self.hooks());
-        if dry_run {
-            let stop = self.reads.stop.clone();
-            let read = move |access: &ModelAccess, blocking: &Blocking| {
-                let stop = || stop.requested() || blocking.is_stopped();
-                Answer::from(jobs::dry_run(request, &authors, access, &stop))
-            };
-            return self.reads.start_outside(ticket, read);
-        }
-        let (id, stop) = (self.stamps.operation(), Stop::default());
-        self.upkeep.moves = founding::moved(&id, &params);
-        self.effects.start(Job::Plan(PlanOrder { id: id.clone(), request, authors, former: None, stop: stop.clone() }));
-        let asked = Asked::by(ticket, params.wait);
-        self.work = Work::Planning(Request { id, kind: OperationKind::BY_CLIENT, params, asked, stop });
+        base.reads.start_outside(ticket, read);
+        return Vec::new();
     }
+    let (id, stop) = (base.stamps.operation(), Stop::default());
+    upkeep.moves = founding::moved(&id, &params);
+    base.effects.start(Job::Plan(PlanOrder { id: id.clone(), request, authors, former: None, stop: stop.clone() }));
+    let asked = Asked::by(ticket, params.wait);
+    base.work = Work::Planning(Request { id, kind: OperationKind::BY_CLIENT, params, asked, stop });
+    Vec::new()
+}
 
-    /// Takes a plan. Its operation begins when the log is here, because its start follows the answer and the events of the
-    /// write before it.
-    pub(in crate::session::core) fn planned(&mut self, id: &OperationId, result: Result<PlanMade, Failure>) {
-        if self.upkeep.ahead.is(id) {
-            return self.speculate(|ahead, facts| ahead.planned(result, facts));
+/// The request for the plan of a compaction that a client asks for.
+fn requested_plan(base: &Base, params: &CompactParams) -> PlanRequest {
+    let initiator = params.initiator.unwrap_or(Initiator::User);
+    let insists = params.instructions.is_some() || base.hooks.answers(HookEvent::SessionBeforeCompact);
+    PlanRequest { insists, ..base.plan_request(params.keep_recent_tokens, initiator, Cause::Asked) }
+}
+
+/// Takes a plan. Its operation begins when the log is here, because its start follows the answer and the events of the
+/// write before it.
+pub(in crate::session::core) fn planned(
+    base: &mut Base,
+    id: &OperationId,
+    result: Result<PlanMade, Failure>,
+) -> Option<Step> {
+    match base.work.take() {
+        Work::Planning(request) if request.id == *id && base.log.is_free() => {
+            return Some(begun(base, request, result));
         }
-        match self.work.take() {
-            Work::Planning(request) if request.id == *id && self.log.is_free() => self.begin(request, result),
-            Work::Planning(request) if request.id == *id => self.work = Work::Planned(request, Box::new(result)),
-            Work::Preparing(operation, focus) if operation.id == *id => match result {
-                Ok(made) => self.draft(operation, made, focus),
-                Err(failure) => self.finish(operation, no_draft(failure)),
-            },
-            other => self.work = other,
+        Work::Planning(request) if request.id == *id => base.work = Work::Planned(request, Box::new(result)),
+        Work::Preparing(operation, focus) if operation.id == *id => {
+            return Some(match result {
+                Ok(made) => Step::Draft(operation, made, focus),
+                Err(failure) => Step::end(operation, no_draft(failure)),
+            });
         }
+        other => base.work = other,
     }
+    None
+}
 
-    /// Begins the compaction that was planned, or answers why there is no plan.
-    pub(in crate::session::core) fn begin(&mut self, request: Request, result: Result<PlanMade, Failure>) {
-        if request.kind.is_idle() {
-            return self.begin_idle(request, result);
+/// Begins the compaction that was planned, or answers why there is no plan.
+pub(in crate::session::core) fn begun(base: &mut Base, request: Request, result: Result<PlanMade, Failure>) -> Step {
+    if request.kind.is_idle() {
+        return Step::BeginRound(request, result);
+    }
+    let Request { id, kind, params, asked, stop } = request;
+    match result {
+        Ok(made) => {
+            let usage = Usage::of(&made.planned.fullness, base.state.path());
+            let operation = base.open(kind, Place::Top(id), asked, usage, stop);
+            Step::Draft(operation, made, Focus::of(params))
         }
-        let Request { id, kind, params, asked, stop } = request;
-        let made = match result {
-            Ok(made) => made,
-            Err(failure) => {
-                asked.into_request().into_iter().for_each(|ticket| ticket.fail(&failure));
-                return self.answer_held();
-            }
-        };
-        let usage = Usage::of(&made.planned.fullness, self.state.path());
-        let operation = self.open(kind, Place::Top(id), asked, usage, stop);
-        self.draft(operation, made, Focus::of(params));
-    }
-
-    /// Starts an operation. A start is recorded before it is sent.
-    pub(in crate::session::core) fn open(
-        &self,
-        kind: OperationKind,
-        place: Place,
-        asked: Asked<Ticket>,
-        usage: Usage,
-        stop: Stop,
-    ) -> Operation {
-        let started_at = entry::timestamp(self.stamps.now());
-        let opening = Opening { kind, place, asked, usage, stop, started: self.now, started_at };
-        self.upkeep.after_turn.record(self.operations.unfinished_with(&opening), &self.effects);
-        self.operations.start(opening)
-    }
-
-    /// Makes the draft of a plan.
-    pub(in crate::session::core) fn draft(&mut self, operation: Operation, made: PlanMade, focus: Focus) {
-        operation.progress(Stage::Summarizing, 0, 1);
-        let rank = if operation.kind.is_idle() { Rank::background() } else { Rank::foreground() };
-        let (id, stop) = (operation.id.clone(), operation.stop.clone());
-        self.order_draft(id, &operation.kind, made, focus, rank, stop);
-        self.upkeep.ahead.drafting_begins(self.now);
-        self.work = Work::Drafting(operation);
-    }
-
-    /// Starts the job that makes the draft of a plan. A compaction that was asked for has no deadline.
-    pub(in crate::session::core) fn order_draft(
-        &self,
-        id: OperationId,
-        kind: &OperationKind,
-        made: PlanMade,
-        focus: Focus,
-        rank: Rank,
-        stop: Stop,
-    ) {
-        let settings = self.state.settings().clone();
-        let deadline = Duration::from_secs(settings.settings.compaction.deadline_seconds);
-        let deadline = kind.is_automatic().then_some(deadline);
-        let trigger = kind.trigger();
-        let tokens = self.costs.tokens_for(
-            trigger,
-            self.upkeep.ahead.tokens(&Standing::of(self).facts()),
-            &Standing::of(self).facts(),
-        );
-        let PlanMade { planned: Planned { plan, .. }, candidates, native, only } = made;
-        let hooks = hooks_of(kind, self.hooks());
-        self.effects.start(Job::Draft(DraftOrder {
-            id,
-            trigger,
-            tokens,
-            plan,
-            candidates,
-            native,
-            only,
-            focus,
-            hooks,
-            settings,
-            deadline,
-            rank,
-            stop,
-        }));
-    }
-
-    pub(in crate::session::core) fn drafted(&mut self, drafted: &OperationId, result: Result<Draft, Failure>) {
-        if self.upkeep.ahead.is(drafted) {
-            self.speculate(|ahead, facts| ahead.drafted(result, facts));
-            return;
-        }
-        let mut operation = match self.work.take() {
-            Work::Drafting(operation) if operation.id == *drafted => operation,
-            other => {
-                self.work = other;
-                return;
-            }
-        };
-        let result = if operation.kind.is_idle() { result.and_then(written) } else { result };
-        let end = match result {
-            _ if operation.is_stopped() => End::Cancelled,
-            Ok(draft) => {
-                self.upkeep.ahead.drafting_ends(self.now, &draft);
-                if self.upkeep.ahead.is_outgrown(drafted, &draft, &self.state) {
-                    let (id, stop) = (operation.id.clone(), operation.stop.clone());
-                    let request = planning::plan_request(&self.state, None, Initiator::User, Cause::Due);
-                    self.effects.start(Job::Plan(PlanOrder {
-                        id,
-                        request,
-                        authors: Authors::Anyone,
-                        former: None,
-                        stop,
-                    }));
-                    self.work = Work::Preparing(operation, Focus::default());
-                    return;
-                }
-                let extracted = draft.made.parts.as_deref().and_then(PartOrigins::extracted);
-                if draft.made.is_extracted() {
-                    operation.progress(Stage::Summarizing, 1, 1);
-                    tell_chunks(&mut operation, &draft);
-                } else if let Some(part) = extracted {
-                    tell_part(&mut operation, &draft, part);
-                }
-                operation.progress(Stage::Checking, 1, 1);
-                self.work = Work::Drafted(operation, Box::new(draft));
-                return;
-            }
-            Err(failure) => no_draft(failure),
-        };
-        self.finish(operation, end);
-    }
-
-    /// Sends a step of a draft in the making. A cancelled draft sends nothing; its cost is still recorded.
-    pub(in crate::session::core) fn reported(&mut self, id: &OperationId, progress: Progress) {
-        let step = match progress {
-            Progress::Summary(step) => step,
-            Progress::Hook(step) => return self.hook_reported(id, &step),
-        };
-        match (step, self.work.drafting(id)) {
-            (Step::Request(_, Update::Spent(spent)), compaction) => {
-                // A provider may report too few of them.
-                if spent.trigger == Trigger::Speculative {
-                    let tokens = spent.usage.context_tokens().max(spent.sent);
-                    self.upkeep.ahead.charge(id, tokens, compaction.as_deref(), self.now);
-                }
-                self.costs.add(id.clone(), spent, self.now);
-            }
-            (Step::Request(_, Update::AtStake(tokens)), compaction) => {
-                if self.upkeep.ahead.charge(id, tokens, compaction.as_deref(), self.now) {
-                    self.costs.add_failed(FailedAhead { tokens, failure: None });
-                }
-            }
-            (_, None) => {}
-            (Step::Progress { done, total }, Some(operation))
-                if matches!(operation.kind, OperationKind::Transfer(_)) =>
-            {
-                operation.moves_forward(Stage::Summarizing, done, total);
-            }
-            (Step::Progress { done, total }, Some(operation)) => operation.progress(Stage::Summarizing, done, total),
-            (Step::Chunk { purpose, number }, Some(operation)) => {
-                ChunkSource::of(purpose).into_iter().for_each(|source| operation.moves_to(source, number));
-            }
-            (Step::Request(purpose, update), Some(_)) => self.request_reported(id, purpose, update),
-        }
-    }
-
-    /// Sends a report on a request to a model.
-    fn request_reported(&mut self, id: &OperationId, purpose: Purpose, update: Update) {
-        let Self { work, upkeep, effects, .. } = self;
-        let Some(operation) = work.drafting(id) else { return };
-        let record = |open| upkeep.after_turn.record(open, effects);
-        match (update, ChunkSource::of(purpose)) {
-            (Update::Begins, Some(source)) => operation.begins(source),
-            (Update::Delta(Delta::Text(text)), Some(source)) => operation.chunks(source, &text),
-            (Update::RetryStart { attempt, most, delay, failed }, _) => {
-                operation.retry_starts(purpose.into(), attempt, most, delay, &Failure::from(&failed), record);
-            }
-            (Update::RetryEnd { attempt, outcome }, _) => {
-                let failure = match outcome {
-                    RetryOutcome::Answered => None,
-                    RetryOutcome::Failed(failed) => Some(Failure::from(&failed)),
-                    RetryOutcome::Cancelled => Some(Failure::Cancelled),
-                };
-                operation.retry_ends(purpose.into(), attempt, failure.as_ref(), record);
-            }
-            (Update::Begins | Update::Delta(_) | Update::Complete | Update::Spent(_) | Update::AtStake(_), _) => {}
-        }
-    }
-
-    /// Sends a step of a hook. The client is asked after the start event.
-    fn hook_reported(&mut self, id: &OperationId, step: &HookStep) {
-        let Self { work, upkeep, effects, .. } = self;
-        let Some(operation) = work.drafting(id) else { return };
-        let record = |open| upkeep.after_turn.record(open, effects);
-        match step {
-            HookStep::HookBegins { hook, sent } => {
-                operation.hook_starts(*hook, record);
-                operation.progress(Stage::Hook, 0, 1);
-                effects.push(Effect::Open(sent.clone()));
-            }
-            HookStep::HookEnds { hook, outcome, why } => {
-                operation.hook_ends(*hook, *outcome, why.clone(), record);
-                operation.progress(Stage::Hook, 1, 1);
-            }
-        }
-    }
-
-    /// Ends an operation. There is no work any more when the end is sent, so a client can act on it at once.
-    pub(in crate::session::core) fn finish(&mut self, operation: Operation, end: End<Product>) {
-        self.finish_with(operation, end, None);
-    }
-
-    /// The same, with a notice about the work itself.
-    fn finish_with(&mut self, operation: Operation, end: End<Product>, notice: Option<Warning>) {
-        let facts = Facts::of(&self.state, &self.recoveries.contexts, self.now, &self.stamps);
-        let after = match &operation.kind {
-            OperationKind::Transfer(transfer) => transfer.notices(&end),
-            kind => {
-                let lack = self.costs.take_lack(&facts);
-                let follows_handoffs = relaying::client_follows_handoffs(&self.state, &self.upkeep.relays);
-                self.upkeep.told.notices_after(&facts, kind, &end, lack, follows_handoffs)
-            }
-        };
-        let notices = notice.into_iter().chain(after).collect();
-        self.rests_after(&operation.kind, &end);
-        self.transfer_ends(&operation.kind, &end);
-        self.held.go_on_after(&operation.kind, &end);
-        if let End::Completed(product) = &end
-            && (operation.kind == OperationKind::BY_CLIENT && product.new_session().is_none()
-                || product.replaces_session())
-        {
-            self.leave_superseded();
-        }
-        if operation.kind.is_idle() {
-            return self.finish_idle(operation, end, notices);
-        }
-        self.idle.rounds.arm(self.now);
-        if self.upkeep.relays.around().is_some() {
-            return self.finish_relay(operation, end, notices);
-        }
-        if matches!(operation.kind, OperationKind::Recovering(_)) {
-            return self.finish_inside(operation, end, notices);
-        }
-        self.settle();
-        operation.finish(end, &self.sent_usage, notices);
-        self.record_running();
-        self.answer_held();
-    }
-
-    pub(in crate::session::core) fn answer_held(&mut self) {
-        self.settle();
-        for HeldContext { params, ticket, starts } in self.held.take() {
-            self.context(params, ticket, starts);
+        Err(failure) => {
+            asked.into_request().into_iter().for_each(|ticket| ticket.fail(&failure));
+            Step::AnswerContexts
         }
     }
 }
 
-/// Whether a compaction is made even where it makes nothing smaller. A hook is asked about that.
-pub(in crate::session::core) fn insists(params: &CompactParams, hooks: &Hooks) -> bool {
-    params.instructions.is_some() || hooks.answers(HookEvent::SessionBeforeCompact)
+/// Makes the draft of a plan.
+pub(in crate::session::core) fn draft(
+    base: &mut Base,
+    ahead: &mut Ahead,
+    operation: Operation,
+    made: PlanMade,
+    focus: Focus,
+) {
+    operation.progress(Stage::Summarizing, 0, 1);
+    let rank = if operation.kind.is_idle() { Rank::background() } else { Rank::foreground() };
+    let (id, stop) = (operation.id.clone(), operation.stop.clone());
+    order(base, &operation.kind, ToDraft { id, made, focus, rank, stop, most: None });
+    ahead.drafting_begins(base.now);
+    base.work = Work::Drafting(operation);
+}
+
+/// A draft that is to be made.
+pub(in crate::session::core) struct ToDraft {
+    pub id: OperationId,
+    pub made: PlanMade,
+    pub focus: Focus,
+    pub rank: Rank,
+    pub stop: Stop,
+    /// The tokens that its models may take, beside the ceiling.
+    pub most: Option<u64>,
+}
+
+/// Starts the job that makes the draft of a plan. A compaction that was asked for has no deadline.
+pub(in crate::session::core) fn order(base: &Base, kind: &OperationKind, draft: ToDraft) {
+    let ToDraft { id, made, focus, rank, stop, most } = draft;
+    let settings = base.state.settings().clone();
+    let deadline = Duration::from_secs(settings.settings.compaction.deadline_seconds);
+    let deadline = kind.is_automatic().then_some(deadline);
+    let trigger = kind.trigger();
+    let tokens = base.costs.tokens_for(trigger, most, &base.facts());
+    let PlanMade { planned: Planned { plan, .. }, candidates, native, only } = made;
+    let hooks = hooks_of(kind, &base.hooks);
+    base.effects.start(Job::Draft(DraftOrder {
+        id,
+        trigger,
+        tokens,
+        plan,
+        candidates,
+        native,
+        only,
+        focus,
+        hooks,
+        settings,
+        deadline,
+        rank,
+        stop,
+    }));
+}
+
+/// Takes a draft.
+pub(in crate::session::core) fn drafted(
+    base: &mut Base,
+    ahead: &mut Ahead,
+    id: &OperationId,
+    result: Result<Draft, Failure>,
+) -> Option<Step> {
+    let mut operation = match base.work.take() {
+        Work::Drafting(operation) if operation.id == *id => operation,
+        other => {
+            base.work = other;
+            return None;
+        }
+    };
+    let result = if operation.kind.is_idle() { result.and_then(written) } else { result };
+    let draft = match result {
+        _ if operation.is_stopped() => return Some(Step::end(operation, End::Cancelled)),
+        Ok(draft) => draft,
+        Err(failure) => return Some(Step::end(operation, no_draft(failure))),
+    };
+    ahead.drafting_ends(base.now, &draft);
+    if ahead.is_outgrown(id, &draft, &base.state) {
+        base.plan(operation.id.clone(), Cause::Due, None, operation.stop.clone());
+        base.work = Work::Preparing(operation, Focus::default());
+        return None;
+    }
+    let extracted = draft.made.parts.as_deref().and_then(PartOrigins::extracted);
+    if draft.made.is_extracted() {
+        operation.progress(Stage::Summarizing, 1, 1);
+        tell_chunks(&mut operation, &draft);
+    } else if let Some(part) = extracted {
+        tell_part(&mut operation, &draft, part);
+    }
+    operation.progress(Stage::Checking, 1, 1);
+    base.work = Work::Drafted(operation, Box::new(draft));
+    None
 }
 
 /// The hooks that a compaction asks.

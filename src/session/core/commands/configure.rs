@@ -10,7 +10,7 @@ use crate::{
     },
     session::{
         core::{
-            Core,
+            base::Base,
             edit::{EditMethod, NotStaged, Staged},
         },
         data::model_fields,
@@ -57,8 +57,8 @@ impl EditMethod for SessionConfigure {
         Ok(staged)
     }
 
-    fn answer(core: &Core, staged: &Staged) -> Result<ConfigureAnswer, Failure> {
-        Ok(ConfigureAnswer { session: core.state.info(core.status()), next: staged.next.clone() })
+    fn answer(base: &Base, staged: &Staged) -> Result<ConfigureAnswer, Failure> {
+        Ok(ConfigureAnswer { session: base.state.info(base.operations.status()), next: staged.next.clone() })
     }
 
     fn event(state: &State, staged: &Staged) -> Option<Event> {
@@ -168,7 +168,7 @@ mod tests {
         let mut held = with_models(Held::given(SessionData { limits, ..SessionData::default() }, small()));
         assert_eq!(window(&held), 30_000);
         let more = SessionData { limits: SessionData::stated(None, limit(500)), ..SessionData::default() };
-        held.core.state.give(more, None).expect("data");
+        held.core.base.state.give(more, None).expect("data");
         assert_eq!((window(&held), output(&held)), (30_000, Some(500)));
         configure(&mut held, 1, json!({"model": "p/large"}));
         assert_eq!((window(&held), output(&held)), (100_000, None));

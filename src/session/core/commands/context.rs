@@ -15,12 +15,12 @@ use crate::{
     session::{
         core::{
             Core,
+            base::Base,
             command::{Command, SessionMethod},
             parts::{
-                held_contexts::{HeldContext, Starts, must_fit},
-                queue,
+                contexts::Identity,
+                held_contexts::{Starts, must_fit},
             },
-            recovering::reports::contexts::Identity,
             standing::Standing,
         },
         effects::{Answer, Ticket},
@@ -45,7 +45,7 @@ impl SessionMethod for SessionContext {
 const MOST_AT_ONCE: usize = 1_000;
 
 /// The way to the answer of a request for a context.
-enum Way {
+pub(in crate::session::core) enum Way {
     /// The context as the session stands.
     Answer,
     /// The context after the work that runs, or after the counts that decide.
@@ -69,28 +69,28 @@ fn within_window(view: &View, path: &Path) -> Result<(), Failure> {
 
 impl Standing<'_> {
     /// A request that waits, or that is in a provider's format, gets a context that fits a window that is known.
-    fn way(&self, params: &ContextParams, starts: Starts) -> Way {
-        let (waits, runs) = (params.wait == Some(true), self.core.work.is_in_front());
+    pub(in crate::session::core) fn way(&self, params: &ContextParams, starts: Starts) -> Way {
+        let (waits, runs) = (params.wait == Some(true), self.core.base.work.is_in_front());
         if waits && runs
             || must_fit(params)
-                && (self.core.recoveries.hold_contexts(&self.core.log.follow_up())
-                    || self.core.upkeep.switches.hold_contexts(self.core.work.operation().map(|it| &it.kind)))
+                && (self.core.recoveries.hold_contexts(&self.core.base)
+                    || self.core.upkeep.switches.hold_contexts(self.core.base.work.operation().map(|it| &it.kind)))
         {
             return Way::Hold;
         }
         let leaf = params.leaf_entry_id.as_ref();
-        let at_leaf = leaf.is_none_or(|leaf| self.core.state.path().visible_leaf() == Some(leaf));
+        let at_leaf = leaf.is_none_or(|leaf| self.core.base.state.path().visible_leaf() == Some(leaf));
         if !must_fit(params) || !at_leaf {
             return Way::Answer;
         }
-        if self.core.recoveries.failed_at(self.core.state.path().visible_leaf()).is_some() {
-            return Way::TooLarge(self.core.state.measure().floor(self.core.state.path()));
+        if self.core.recoveries.failed_at(self.core.base.state.path().visible_leaf()).is_some() {
+            return Way::TooLarge(self.core.base.state.measure().floor(self.core.base.state.path()));
         }
-        let fullness = self.core.state.measure();
-        match too_large(&fullness, self.core.state.path()) {
+        let fullness = self.core.base.state.measure();
+        match too_large(&fullness, self.core.base.state.path()) {
             None => Way::Answer,
             Some(_) if runs => Way::Hold,
-            Some(_) if self.core.counting.runs() && self.core.ending.goes_on() => Way::Hold,
+            Some(_) if self.core.base.counting.runs() && self.core.base.ending.goes_on() => Way::Hold,
             Some(_) if starts == Starts::Maintenance && self.maintenance_is_due() => Way::Maintain,
             Some(floor) => Way::TooLarge(floor),
         }
@@ -98,97 +98,74 @@ impl Standing<'_> {
 
     /// Whether a context that waits is over the window, and more maintenance makes it smaller.
     pub(in crate::session::core) fn held_needs_more(&self) -> bool {
-        self.core.held.ask_for_maintenance()
-            && self.core.recoveries.failed_at(self.core.state.path().visible_leaf()).is_none()
-            && too_large(&self.core.state.measure(), self.core.state.path()).is_some()
-            && (self.core.counting.runs() || self.decision().is_due())
+        self.core.base.held.ask_for_maintenance()
+            && self.core.recoveries.failed_at(self.core.base.state.path().visible_leaf()).is_none()
+            && too_large(&self.core.base.state.measure(), self.core.base.state.path()).is_some()
+            && (self.core.base.counting.runs() || self.decision().is_due())
     }
 }
 
-impl Core {
-    /// Answers a request for a context, holds it, or refuses it.
-    pub(in crate::session::core) fn context(&mut self, params: ContextParams, ticket: Ticket, starts: Starts) {
-        match Standing::of(self).way(&params, starts) {
-            Way::Answer => return self.answer_context(params, ticket),
-            Way::TooLarge(floor) => {
-                let why = self.upkeep.relays.or_goes_on_elsewhere(Standing::of(self).why());
-                return ticket.fail(&Failure::OverWindow { floor, why });
-            }
-            Way::Hold | Way::Maintain if self.held.len() >= queue::FULL => {
-                return ticket.fail(&Failure::Overloaded { retry_after_ms: queue::TRY_AGAIN });
-            }
-            Way::Hold => {}
-            // A start follows the answer and the events of the write before it.
-            Way::Maintain if !self.log.is_free() => {
-                return self.queue.put_back(Command::call::<SessionContext>(params), ticket);
-            }
-            Way::Maintain => self.maintain(),
-        }
-        self.held.push(HeldContext { params, ticket, starts });
+/// Answers with the context of any entry.
+pub(in crate::session::core) fn answer(base: &mut Base, params: ContextParams, ticket: Ticket) {
+    // Lines of ours right after an entry belong to it, and those after an earlier entry may stand on another branch.
+    let is_here = params.leaf_entry_id.as_ref().is_none_or(|leaf| base.state.visible_leaf().as_ref() == Some(leaf));
+    let here = is_here.then(|| base.state.path().clone());
+    if params.leaf_entry_id.is_none() {
+        base.contexts.give(Identity::at_leaf(&base.state), must_fit(&params));
     }
-
-    /// Answers with the context of any entry.
-    pub(in crate::session::core) fn answer_context(&mut self, params: ContextParams, ticket: Ticket) {
-        // Lines of ours right after an entry belong to it, and those after an earlier entry may stand on another branch.
-        let is_here = params.leaf_entry_id.as_ref().is_none_or(|leaf| self.state.visible_leaf().as_ref() == Some(leaf));
-        let here = is_here.then(|| self.state.path().clone());
-        if params.leaf_entry_id.is_none() {
-            self.recoveries.contexts.give(Identity::at_leaf(&self.state), must_fit(&params));
-        }
-        let api = params.format.and_then(MessageFormat::api);
-        // No maintenance makes the context of another leaf smaller.
-        let fits = match params.leaf_entry_id {
-            Some(_) if must_fit(&params) => within_window,
-            _ => |_: &View, _: &Path| Ok(()),
+    let api = params.format.and_then(MessageFormat::api);
+    // No maintenance makes the context of another leaf smaller.
+    let fits = match params.leaf_entry_id {
+        Some(_) if must_fit(&params) => within_window,
+        _ => |_: &View, _: &Path| Ok(()),
+    };
+    if let Some(path) = here {
+        let view = match params.leaf_entry_id {
+            Some(_) => base.state.view().of(&path),
+            None => base.state.view(),
         };
-        if let Some(path) = here {
-            let view = match params.leaf_entry_id {
-                Some(_) => self.state.view().of(&path),
-                None => self.state.view(),
-            };
-            if let Err(failure) = fits(&view, &path) {
-                return ticket.fail(&failure);
-            }
-            return match api {
-                None if view.blobs().is_none() && path.len() - path.first_kept() <= MOST_AT_ONCE => {
-                    let Ok(pieces) = pieces(&view, &path, Reading::none(), &|| Ok::<(), Infallible>(()));
-                    ticket.answer(Answer::Pieces(pieces));
-                }
-                None => self.read_context(ticket, &view.clone(), move |blocking| messages(&view, &path, blocking)),
-                Some(api) => {
-                    let session = self.state.id.clone();
-                    let outside = view.clone();
-                    let read = move |blocking: &Blocking| body::answer(&view, &path, &session, api, blocking);
-                    self.read_context(ticket, &outside, read);
-                }
-            };
+        if let Err(failure) = fits(&view, &path) {
+            return ticket.fail(&failure);
         }
-        let (Some(library), Some(leaf)) = (self.state.history().library(), params.leaf_entry_id.clone()) else {
-            return self.await_index(Command::call::<SessionContext>(params), ticket);
-        };
-        let (view, session, counts) = (self.state.view(), self.state.id.clone(), must_fit(&params));
-        self.read_context(ticket, &view.clone(), move |blocking| match (library.path_at(&leaf, blocking), api) {
-            (Ok(Some(path)), api) => {
-                let view = view.of(&path);
-                // The decision whether it fits needs counts.
-                let view = if counts { view } else { view.at_a_glance(&path) };
-                match (fits(&view, &path), api) {
-                    (Err(failure), _) => Answer::Failed(failure),
-                    (Ok(()), None) => messages(&view, &path, blocking),
-                    (Ok(()), Some(api)) => body::answer(&view, &path, &session, api, blocking),
-                }
+        return match api {
+            None if view.blobs().is_none() && path.len() - path.first_kept() <= MOST_AT_ONCE => {
+                let Ok(pieces) = pieces(&view, &path, Reading::none(), &|| Ok::<(), Infallible>(()));
+                ticket.answer(Answer::Pieces(pieces));
             }
-            (Ok(None), _) => Answer::Failed(Failure::no_entry(&leaf)),
-            (Err(error), _) => Answer::Failed(error.into()),
-        });
+            None => read_context(base, ticket, &view.clone(), move |blocking| messages(&view, &path, blocking)),
+            Some(api) => {
+                let session = base.state.id.clone();
+                let outside = view.clone();
+                let read = move |blocking: &Blocking| body::answer(&view, &path, &session, api, blocking);
+                read_context(base, ticket, &outside, read);
+            }
+        };
     }
-
-    /// Makes a context beside the session. Images are read from files of their own.
-    fn read_context(&mut self, ticket: Ticket, view: &View, read: impl FnOnce(&Blocking) -> Answer + Send + 'static) {
-        match view.blobs() {
-            None => self.reads.start(ticket, read),
-            Some(_) => self.reads.start_outside(ticket, move |_, blocking| read(blocking)),
+    let (Some(library), Some(leaf)) = (base.state.history().library(), params.leaf_entry_id.clone()) else {
+        return base.await_index(Command::call::<SessionContext>(params), ticket);
+    };
+    let (view, session, counts) = (base.state.view(), base.state.id.clone(), must_fit(&params));
+    read_context(base, ticket, &view.clone(), move |blocking| match (library.path_at(&leaf, blocking), api) {
+        (Ok(Some(path)), api) => {
+            let view = view.of(&path);
+            // The decision whether it fits needs counts.
+            let view = if counts { view } else { view.at_a_glance(&path) };
+            match (fits(&view, &path), api) {
+                (Err(failure), _) => Answer::Failed(failure),
+                (Ok(()), None) => messages(&view, &path, blocking),
+                (Ok(()), Some(api)) => body::answer(&view, &path, &session, api, blocking),
+            }
         }
+        (Ok(None), _) => Answer::Failed(Failure::no_entry(&leaf)),
+        (Err(error), _) => Answer::Failed(error.into()),
+    });
+}
+
+/// Makes a context beside the session. Images are read from files of their own.
+fn read_context(base: &mut Base, ticket: Ticket, view: &View, read: impl FnOnce(&Blocking) -> Answer + Send + 'static) {
+    match view.blobs() {
+        None => base.reads.start(ticket, read),
+        Some(_) => base.reads.start_outside(ticket, move |_, blocking| read(blocking)),
     }
 }
 
@@ -278,6 +255,7 @@ mod tests {
                 Input, Over,
                 command::CommandMethod as _,
                 held::{Held, answer, answered, events, job, log_work, outcomes, started},
+                parts::queue,
             },
             effects::{Effect, Read},
             jobs::{DraftOrder, Job},
@@ -336,7 +314,7 @@ mod tests {
 
     #[test]
     fn a_context_of_the_size_of_its_window_fits() {
-        let size = session(None, &off()).core.state.measure().context_tokens;
+        let size = session(None, &off()).core.base.state.measure().context_tokens;
         for (window, refused) in [(size, false), (size - 1, true)] {
             let effects = ask(&mut session(Some(window), &off()), 1, json!({"wait": true}));
             assert!(is_answered(&effects, 1));
@@ -351,7 +329,7 @@ mod tests {
         held.append_with(1, json!({"messages": [{"role": "user", "content": text, "timestamp": 1}]}));
         let work = log_work(held.turn()).expect("a write");
         held.back(work);
-        let measure = held.core.state.measure();
+        let measure = held.core.base.state.measure();
         assert!(measure.context_tokens > measure.budget.window);
         let effects = ask(&mut held, 2, json!({"wait": true}));
         assert!(is_answered(&effects, 2) && !is_refused(&effects, 2));

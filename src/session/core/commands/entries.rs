@@ -13,6 +13,7 @@ use crate::{
     session::{
         core::{
             Core,
+            base::Base,
             command::{Command, SessionMethod},
         },
         effects::{Answer, Ticket, telling::wire},
@@ -28,78 +29,76 @@ const PAGE_BYTES: usize = 1 << 20;
 
 impl SessionMethod for SessionEntries {
     fn handle(core: &mut Core, params: EntriesParams, ticket: Ticket) {
-        match entries_in_memory(&core.state, &params) {
+        match entries_in_memory(&core.base.state, &params) {
             Some(answer) => ticket.ok(&answer),
-            None => core.entries(params, ticket),
+            None => read_entries(&mut core.base, params, ticket),
         }
     }
 }
 
 impl SessionMethod for SessionEntry {
     fn handle(core: &mut Core, params: EntryParams, ticket: Ticket) {
-        match core.state.path().position(&params.entry_id) {
-            Some(place) => ticket.ok(&EntryAnswer { entry: wire(&core.state.path()[place]) }),
-            None => core.entry(params, ticket),
+        match core.base.state.path().position(&params.entry_id) {
+            Some(place) => ticket.ok(&EntryAnswer { entry: wire(&core.base.state.path()[place]) }),
+            None => read_entry(&mut core.base, params, ticket),
         }
     }
 }
 
-impl Core {
-    fn entries(&mut self, params: EntriesParams, ticket: Ticket) {
-        let Some(library) = self.state.history().library() else {
-            return self.await_index(Command::call::<SessionEntries>(params), ticket);
-        };
-        let index = library.index();
-        let since = match &params.since {
-            None => None,
-            Some(cursor) => match index.find_cursor(cursor) {
-                None => return ticket.fail(&Failure::no_entry(cursor)),
-                found => found,
-            },
-        };
-        let places: Vec<Place> = if params.branch == Some(Branch::All) {
-            index.after(since).collect()
-        } else {
-            let leaf = self.state.path().last().and_then(|leaf| index.find(&leaf.id));
-            let path = leaf.map(|leaf| index.path_to(leaf)).unwrap_or_default();
-            // A cursor on a branch that was left goes on where that branch leaves the path.
-            let fork = std::iter::successors(since, |place| index.parent(*place));
-            let from = fork.filter_map(|place| path.binary_search(&place).ok()).next().map_or(0, |at| at + 1);
-            path[from..].to_vec()
-        };
-        let wanted = self.state.history().wanted(places.iter().copied());
-        let leaf = self.state.visible_leaf();
-        self.reads.start(ticket, move |blocking| {
-            let mut page = Page::new(&params);
-            for entry in wanted.read(blocking) {
-                match entry {
-                    Err(error) => return Answer::Failed(error.into()),
-                    Ok(entry) if !page.add(&entry) => break,
-                    Ok(_) => {}
-                }
+fn read_entries(base: &mut Base, params: EntriesParams, ticket: Ticket) {
+    let Some(library) = base.state.history().library() else {
+        return base.await_index(Command::call::<SessionEntries>(params), ticket);
+    };
+    let index = library.index();
+    let since = match &params.since {
+        None => None,
+        Some(cursor) => match index.find_cursor(cursor) {
+            None => return ticket.fail(&Failure::no_entry(cursor)),
+            found => found,
+        },
+    };
+    let places: Vec<Place> = if params.branch == Some(Branch::All) {
+        index.after(since).collect()
+    } else {
+        let leaf = base.state.path().last().and_then(|leaf| index.find(&leaf.id));
+        let path = leaf.map(|leaf| index.path_to(leaf)).unwrap_or_default();
+        // A cursor on a branch that was left goes on where that branch leaves the path.
+        let fork = std::iter::successors(since, |place| index.parent(*place));
+        let from = fork.filter_map(|place| path.binary_search(&place).ok()).next().map_or(0, |at| at + 1);
+        path[from..].to_vec()
+    };
+    let wanted = base.state.history().wanted(places.iter().copied());
+    let leaf = base.state.visible_leaf();
+    base.reads.start(ticket, move |blocking| {
+        let mut page = Page::new(&params);
+        for entry in wanted.read(blocking) {
+            match entry {
+                Err(error) => return Answer::Failed(error.into()),
+                Ok(entry) if !page.add(&entry) => break,
+                Ok(_) => {}
             }
-            let next = page.ends_at().map(|last| library.index().cursor(places[last.number], &last.id));
-            Answer::ok(&page.answer(leaf, next))
-        });
-    }
+        }
+        let next = page.ends_at().map(|last| library.index().cursor(places[last.number], &last.id));
+        Answer::ok(&page.answer(leaf, next))
+    });
+}
 
-    fn entry(&mut self, params: EntryParams, ticket: Ticket) {
-        let Some(index) = self.state.history().index() else {
-            return self.await_index(Command::call::<SessionEntry>(params), ticket);
-        };
-        let Some(place) = index.find(&params.entry_id) else {
-            return ticket.fail(&Failure::no_entry(&params.entry_id));
-        };
-        let wanted = self.state.history().wanted([place]);
-        self.reads.start(ticket, move |blocking| {
-            let entry = wanted.read(blocking).next().unwrap_or_else(|| unreachable!("one was asked for"));
-            let found = entry.map_err(Failure::from).and_then(|entry| {
-                let same = entry.id == params.entry_id;
-                same.then(|| EntryAnswer { entry: wire(&entry) }).ok_or(Failure::no_entry(&params.entry_id))
-            });
-            Answer::from(found)
+fn read_entry(base: &mut Base, params: EntryParams, ticket: Ticket) {
+    let Some(index) = base.state.history().index() else {
+        return base.await_index(Command::call::<SessionEntry>(params), ticket);
+    };
+    let Some(place) = index.find(&params.entry_id) else {
+        return ticket.fail(&Failure::no_entry(&params.entry_id));
+    };
+    let wanted = base.state.history().wanted([place]);
+    base.reads.start(ticket, move |blocking| {
+        let entry = wanted.read(blocking).next().unwrap_or_else(|| unreachable!("one was asked for"));
+        let found = entry.map_err(Failure::from).and_then(|entry| {
+            let same = entry.id == params.entry_id;
+            same.then(|| EntryAnswer { entry: wire(&entry) }).ok_or(Failure::no_entry(&params.entry_id))
         });
-    }
+        Answer::from(found)
+    });
 }
 
 /// A page of the path in memory; `None` where other entries belong to it, or where several entries have one id, so that

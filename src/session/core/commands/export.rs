@@ -14,14 +14,14 @@ use crate::{
 
 impl SessionMethod for SessionExport {
     fn handle(core: &mut Core, params: ExportParams, ticket: Ticket) {
-        let Some(index) = core.state.history().index() else {
-            return core.await_index(Command::call::<Self>(params), ticket);
+        let Some(index) = core.base.state.history().index() else {
+            return core.base.await_index(Command::call::<Self>(params), ticket);
         };
-        let leaf = core.state.path().last().and_then(|leaf| index.find(&leaf.id));
-        let path = core.state.history().wanted(leaf.map(|leaf| index.path_to(leaf)).unwrap_or_default());
-        let whole = core.state.history().wanted(index.after(None).collect::<Vec<_>>());
-        match Export::new(&core.state, params, path, whole) {
-            Ok(export) => core.reads.start_outside(ticket, move |_, blocking| Answer::from(export.run(blocking))),
+        let leaf = core.base.state.path().last().and_then(|leaf| index.find(&leaf.id));
+        let path = core.base.state.history().wanted(leaf.map(|leaf| index.path_to(leaf)).unwrap_or_default());
+        let whole = core.base.state.history().wanted(index.after(None).collect::<Vec<_>>());
+        match Export::new(&core.base.state, params, path, whole) {
+            Ok(export) => core.base.reads.start_outside(ticket, move |_, blocking| Answer::from(export.run(blocking))),
             Err(failure) => ticket.fail(&failure),
         }
     }

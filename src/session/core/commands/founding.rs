@@ -8,8 +8,10 @@ use crate::{
     protocol::types::CompactParams,
     session::{
         core::{
-            Core,
+            base::Base,
             commands::compacting::result::sent,
+            step::Step,
+            transfers::handing_off::handed_over,
             work::{Founded, Work},
         },
         founding::{Founding, Outcome},
@@ -25,43 +27,42 @@ pub(in crate::session::core) fn moved(id: &OperationId, params: &CompactParams) 
     (params.new_session == Some(true)).then(|| id.clone())
 }
 
-impl Core {
-    /// Makes the session in which a draft takes effect. The result comes back as an input.
-    pub(in crate::session::core) fn found(
-        &mut self,
-        operation: Operation,
-        draft: &Draft,
-        first_newer: Option<&EntryId>,
-        tokens_after: u64,
-    ) {
-        let founding = Founding::of(&self.state, draft, first_newer, tokens_after, &mut self.stamps);
-        let Some((result, founding)) =
-            founding.and_then(|it| Some((sent(&it.carrier, &draft.origin(), &draft.shortened)?, it)))
-        else {
-            return self.finish(operation, End::Failed(defect()));
-        };
-        operation.commits();
-        let founded = Founded::Compaction { session: founding.id().clone(), result };
-        self.effects.start(Job::Found(operation.id.clone(), Box::new(founding)));
-        self.work = Work::Founding(operation, Box::new(founded));
-    }
+/// Makes the session in which a draft takes effect. The result comes back as an input.
+pub(in crate::session::core) fn found(
+    base: &mut Base,
+    operation: Operation,
+    draft: &Draft,
+    first_newer: Option<&EntryId>,
+    tokens_after: u64,
+) -> Option<Step> {
+    let founding = Founding::of(&base.state, draft, first_newer, tokens_after, &mut base.stamps);
+    let Some((result, founding)) =
+        founding.and_then(|it| Some((sent(&it.carrier, &draft.origin(), &draft.shortened)?, it)))
+    else {
+        return Some(Step::end(operation, End::Failed(defect())));
+    };
+    operation.commits();
+    let founded = Founded::Compaction { session: founding.id().clone(), result };
+    base.effects.start(Job::Found(operation.id.clone(), Box::new(founding)));
+    base.work = Work::Founding(operation, Box::new(founded));
+    None
+}
 
-    /// A session was made, or not.
-    pub(in crate::session::core) fn founded(&mut self, id: &OperationId, outcome: Outcome) {
-        let (operation, founded) = match self.work.take() {
-            Work::Founding(operation, founded) if operation.id == *id => (operation, founded),
-            other => {
-                self.work = other;
-                return;
-            }
-        };
-        let end = match *founded {
-            Founded::Handoff { made, saved } => Self::handed_over(made, saved, outcome),
-            Founded::Compaction { session, result } => match outcome {
-                Ok(_) => End::Completed(Product::Founded(result, session)),
-                Err(failed) => End::Failed(failed.into()),
-            },
-        };
-        self.finish(operation, end);
-    }
+/// A session was made, or not.
+pub(in crate::session::core) fn founded(base: &mut Base, id: &OperationId, outcome: Outcome) -> Option<Step> {
+    let (operation, founded) = match base.work.take() {
+        Work::Founding(operation, founded) if operation.id == *id => (operation, founded),
+        other => {
+            base.work = other;
+            return None;
+        }
+    };
+    let end = match *founded {
+        Founded::Handoff { made, saved } => handed_over(made, saved, outcome),
+        Founded::Compaction { session, result } => match outcome {
+            Ok(_) => End::Completed(Product::Founded(result, session)),
+            Err(failed) => End::Failed(failed.into()),
+        },
+    };
+    Some(Step::end(operation, end))
 }

@@ -6,6 +6,8 @@ use crate::{
         core::{
             Core,
             command::{Command, CommandMethod, SessionMethod},
+            idle::maintenance,
+            standing::Standing,
         },
         effects::Ticket,
     },
@@ -13,7 +15,8 @@ use crate::{
 
 impl SessionMethod for SessionRunIdle {
     fn handle(core: &mut Core, _: SessionParams, ticket: Ticket) {
-        core.run_idle(ticket);
+        let objection = Standing::of(core).idle_check().objection();
+        maintenance::run(&mut core.base, &mut core.idle.rounds, ticket, objection);
     }
 }
 

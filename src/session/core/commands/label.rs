@@ -9,7 +9,7 @@ use crate::{
     },
     session::{
         core::{
-            Core,
+            base::Base,
             edit::{EditMethod, NotStaged, Staged, known},
         },
         state::State,
@@ -31,7 +31,7 @@ impl EditMethod for SessionLabel {
         Ok(staged)
     }
 
-    fn answer(_: &Core, staged: &Staged) -> Result<EntryIdAnswer, Failure> {
+    fn answer(_: &Base, staged: &Staged) -> Result<EntryIdAnswer, Failure> {
         staged.entry_id()
     }
 }

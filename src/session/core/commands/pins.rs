@@ -16,7 +16,7 @@ use crate::{
     },
     session::{
         core::{
-            Core,
+            base::Base,
             edit::{EditMethod, NotStaged, Staged, known},
         },
         log_work::{Fetch, Fetched},
@@ -80,7 +80,7 @@ impl EditMethod for SessionPin {
         Ok(staged)
     }
 
-    fn answer(_: &Core, staged: &Staged) -> Result<EntryIdAnswer, Failure> {
+    fn answer(_: &Base, staged: &Staged) -> Result<EntryIdAnswer, Failure> {
         staged.entry_id()
     }
 }
@@ -108,7 +108,7 @@ impl EditMethod for SessionUnpin {
         Ok(staged)
     }
 
-    fn answer(_: &Core, staged: &Staged) -> Result<EntryIdAnswer, Failure> {
+    fn answer(_: &Base, staged: &Staged) -> Result<EntryIdAnswer, Failure> {
         staged.entry_id()
     }
 }

@@ -24,7 +24,7 @@ use crate::{
     },
     session::{
         core::{
-            Core,
+            base::Base,
             edit::{EditMethod, NotStaged, Staged},
         },
         state::State,
@@ -53,7 +53,7 @@ impl EditMethod for SessionPrune {
         Ok(Staged { why, ..staged(state, pruned, stamps)? })
     }
 
-    fn answer(_: &Core, staged: &Staged) -> Result<PruneAnswer, Failure> {
+    fn answer(_: &Base, staged: &Staged) -> Result<PruneAnswer, Failure> {
         Ok(PruneAnswer { entry_ids: staged.about.clone(), tokens_saved: staged.tokens_saved })
     }
 
@@ -202,7 +202,7 @@ mod tests {
     /// The images that leave, with the saving.
     fn leaving(lines: &[String]) -> Option<(Vec<String>, u64)> {
         let mut held = Held::of(lines, u64::MAX);
-        let staged = without_old_images(&held.core.state, &mut held.core.stamps)?;
+        let staged = without_old_images(&held.core.base.state, &mut held.core.base.stamps)?;
         Some((staged.about.iter().map(ToString::to_string).collect(), staged.tokens_saved))
     }
 

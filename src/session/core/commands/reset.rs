@@ -12,7 +12,7 @@ use crate::{
     },
     session::{
         core::{
-            Core,
+            base::Base,
             edit::{EditMethod, NotStaged, Staged},
         },
         state::State,
@@ -66,9 +66,9 @@ impl EditMethod for SessionReset {
         Ok(staged)
     }
 
-    fn answer(core: &Core, staged: &Staged) -> Result<ResetAnswer, Failure> {
+    fn answer(base: &Base, staged: &Staged) -> Result<ResetAnswer, Failure> {
         let entry_id = staged.entry_id()?.entry_id;
-        Ok(ResetAnswer { entry_id, leaf_entry_id: core.state.visible_leaf(), usage: core.state.usage() })
+        Ok(ResetAnswer { entry_id, leaf_entry_id: base.state.visible_leaf(), usage: base.state.usage() })
     }
 
     fn rewrites_context(_: &SessionParams) -> bool {

@@ -18,18 +18,18 @@ impl SessionMethod for SessionSearch {
             ));
         }
         let search = Search::new(&params);
-        let end = core.log.facts().end;
-        match core.state.history().source().cloned() {
+        let end = core.base.log.facts().end;
+        match core.base.state.history().source().cloned() {
             Some(source) => {
-                core.reads.start(ticket, move |blocking| {
+                core.base.reads.start(ticket, move |blocking| {
                     Answer::from(search.file(&source, end, blocking).map_err(Failure::from))
                 });
             }
             None => {
-                let index = core.state.history().index();
+                let index = core.base.state.history().index();
                 let places: Vec<_> = index.map(|index| index.after(None).rev().collect()).unwrap_or_default();
-                let wanted = core.state.history().wanted(places);
-                core.reads.start(ticket, move |blocking| {
+                let wanted = core.base.state.history().wanted(places);
+                core.base.reads.start(ticket, move |blocking| {
                     Answer::from(search.entries(wanted, blocking).map_err(Failure::from))
                 });
             }

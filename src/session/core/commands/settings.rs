@@ -11,7 +11,7 @@ use crate::{
     },
     session::{
         core::{
-            Core,
+            base::Base,
             command::Command,
             edit::{EditMethod, NotStaged, Staged},
         },
@@ -24,13 +24,13 @@ use serde_json::Value;
 /// `settings/get` of a session.
 #[must_use]
 pub fn settings() -> Command {
-    Command::with(|core, ticket| ticket.ok(core.state.settings()))
+    Command::with(|core, ticket| ticket.ok(core.base.state.settings()))
 }
 
 /// `models/list` of a session.
 #[must_use]
 pub fn models() -> Command {
-    Command::with(|core, ticket| ticket.ok(&models_of(&core.state)))
+    Command::with(|core, ticket| ticket.ok(&models_of(&core.base.state)))
 }
 
 /// The models that the session may use.
@@ -50,8 +50,8 @@ impl EditMethod for SettingsSet {
         Ok(staged)
     }
 
-    fn answer(core: &Core, _: &Staged) -> Result<Sourced, Failure> {
-        Ok(Sourced::clone(core.state.settings()))
+    fn answer(base: &Base, _: &Staged) -> Result<Sourced, Failure> {
+        Ok(Sourced::clone(base.state.settings()))
     }
 
     fn event(state: &State, _: &Staged) -> Option<Event> {

@@ -6,14 +6,14 @@ use crate::{
         types::{SessionParams, SubscribeParams},
     },
     session::{
-        core::{Core, command::SessionMethod},
+        core::{Core, command::SessionMethod, commands::status},
         effects::{Effect, Ticket},
     },
 };
 
 impl SessionMethod for SessionSubscribe {
     fn handle(core: &mut Core, params: SubscribeParams, ticket: Ticket) {
-        let snapshot = Box::new(core.status_answer());
+        let snapshot = Box::new(status::answer(core));
         ticket.leave_to(|number| Effect::Subscribe(number, params, snapshot));
     }
 }

@@ -21,8 +21,8 @@ const NODES: usize = 1_000;
 
 impl SessionMethod for SessionTree {
     fn handle(core: &mut Core, params: TreeParams, ticket: Ticket) {
-        let Some(library) = core.state.history().library() else {
-            return core.await_index(Command::call::<Self>(params), ticket);
+        let Some(library) = core.base.state.history().library() else {
+            return core.base.await_index(Command::call::<Self>(params), ticket);
         };
         let index = library.index();
         let after = match &params.cursor {
@@ -37,10 +37,10 @@ impl SessionMethod for SessionTree {
         let more = places.len() > limit;
         places.truncate(limit);
         let last = places.last().copied().filter(|_| more);
-        let wanted = core.state.history().wanted(places);
+        let wanted = core.base.state.history().wanted(places);
         let labels = index.labels();
-        let leaf = core.state.visible_leaf();
-        core.reads.start(ticket, move |blocking| {
+        let leaf = core.base.state.visible_leaf();
+        core.base.reads.start(ticket, move |blocking| {
             let nodes = wanted.read(blocking).map(|entry| {
                 let entry = entry?;
                 let label = labels.of(&entry.id).map(str::to_owned);

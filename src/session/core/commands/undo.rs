@@ -10,7 +10,7 @@ use crate::{
     },
     session::{
         core::{
-            Core,
+            base::Base,
             edit::{EditMethod, NotStaged, Staged},
         },
         state::State,
@@ -45,8 +45,8 @@ impl EditMethod for SessionUndoCompaction {
         Ok(Staged { entries, undoing: Some(Box::new(undoing)), ..Staged::default() })
     }
 
-    fn answer(core: &Core, _: &Staged) -> Result<UndoAnswer, Failure> {
-        Ok(UndoAnswer { leaf_entry_id: core.state.visible_leaf(), usage: core.state.usage() })
+    fn answer(base: &Base, _: &Staged) -> Result<UndoAnswer, Failure> {
+        Ok(UndoAnswer { leaf_entry_id: base.state.visible_leaf(), usage: base.state.usage() })
     }
 
     fn rewrites_context(_: &SessionParams) -> bool {

@@ -59,13 +59,10 @@ impl Costs {
         Some(ceiling(facts)?.saturating_sub(self.hour.tokens(facts.now)))
     }
 
-    /// Tokens that the models of an operation may take, if they are limited. `ahead`: those of summaries ahead.
-    pub fn tokens_for(&self, trigger: Trigger, ahead: u64, facts: &Facts) -> Option<u64> {
+    /// Tokens that the models of an operation may take, if they are limited. `most`: a limit beside the ceiling.
+    pub fn tokens_for(&self, trigger: Trigger, most: Option<u64>, facts: &Facts) -> Option<u64> {
         let left = self.tokens_left(facts).filter(|_| trigger.is_automatic() && !planted(Fault::CeilingForgotten));
-        match trigger {
-            Trigger::Speculative => left.into_iter().chain([ahead]).min(),
-            _ => left,
-        }
+        left.into_iter().chain(most).min()
     }
 
     /// The costs of the file with those that are written before a compaction. Their ages are those of the clock of timers.

@@ -4,7 +4,7 @@ use super::CostEntries;
 use crate::{
     conversation::entry::Entry,
     protocol::{errors::Failure, notices::NoticeCode},
-    session::core::{Core, parts::log_gate::Write},
+    session::core::{base::Base, parts::log_gate::Write, step::Step},
 };
 use std::sync::Arc;
 
@@ -13,23 +13,26 @@ impl Write for CostEntries {
         self.entries.clone()
     }
 
-    fn written(self: Box<Self>, core: &mut Core) {
-        self.entries.iter().for_each(|entry| core.effects.announce(entry, None));
+    fn written(self: Box<Self>, base: &mut Base) -> Vec<Step> {
+        self.entries.iter().for_each(|entry| base.effects.announce(entry, None));
+        Vec::new()
     }
 
-    fn not_written(self: Box<Self>, core: &mut Core, failure: &Failure) {
+    fn not_written(self: Box<Self>, base: &mut Base, failure: &Failure) -> Vec<Step> {
         if self.len() == 0 {
             tracing::warn!(%failure, "the failure of a summary ahead could not be recorded");
-            return;
+            return Vec::new();
         }
-        core.effects.warn(
+        base.effects.warn(
             NoticeCode::CostsNotRecorded,
             "The costs of model requests could not be recorded",
             format!("{failure}. session/usage lacks {} of them.", self.len()),
         );
+        Vec::new()
     }
 
-    fn again(self: Box<Self>, core: &mut Core) {
-        core.costs.put_back(*self);
+    fn again(self: Box<Self>, base: &mut Base) -> Vec<Step> {
+        base.costs.put_back(*self);
+        Vec::new()
     }
 }

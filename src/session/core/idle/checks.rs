@@ -16,7 +16,7 @@ use crate::{
 use std::sync::Arc;
 
 /// The facts that decide whether idle maintenance may start.
-pub(super) struct Check<'a> {
+pub(in crate::session::core) struct Check<'a> {
     pub facts: Facts<'a>,
     /// Whether the session has anything to do in the foreground, now or after the work that runs.
     pub is_busy: bool,

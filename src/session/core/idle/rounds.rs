@@ -8,7 +8,6 @@ use crate::{
     session::{
         effects::{IdleTurn, Ticket, Turning},
         kind::Product,
-        operation::Operation,
         operations::{Asked, End},
     },
     settings::CompactionSettings,
@@ -45,7 +44,7 @@ enum Round {
     /// Its plan is being made.
     Planning,
     /// It runs.
-    Running(Operation),
+    Running,
 }
 
 /// The cause of a round.
@@ -62,7 +61,7 @@ pub(in crate::session::core) struct Unstarted(Caller);
 
 /// The next step of idle maintenance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::session::core) enum Step {
+pub(in crate::session::core) enum Next {
     Nothing,
     /// The timer has ended: a round asks for its turn, unless something objects.
     Check,
@@ -127,14 +126,14 @@ impl Rounds {
     }
 
     /// The next step. The session is quiet.
-    pub fn next(&mut self) -> Step {
+    pub fn next(&mut self) -> Next {
         match self.round {
             Round::No => {
                 self.armed = None;
-                Step::Check
+                Next::Check
             }
-            Round::Mine(_) => Step::Plan,
-            Round::Waiting(_) | Round::Planning | Round::Running(_) => Step::Nothing,
+            Round::Mine(_) => Next::Plan,
+            Round::Waiting(_) | Round::Planning | Round::Running => Next::Nothing,
         }
     }
 
@@ -157,7 +156,7 @@ impl Rounds {
         let why = match &self.round {
             Round::No => objection,
             Round::Waiting(_) => Some(IdleSkipped::Queued),
-            Round::Mine(_) | Round::Planning | Round::Running(_) => Some(IdleSkipped::Busy),
+            Round::Mine(_) | Round::Planning | Round::Running => Some(IdleSkipped::Busy),
         };
         match why {
             None => self.ask(caller),
@@ -215,21 +214,14 @@ impl Rounds {
     }
 
     /// A round that was planned has started.
-    pub fn begins(&mut self, operation: Operation) {
-        self.round = Round::Running(operation);
+    pub fn begins(&mut self) {
+        self.round = Round::Running;
     }
 
-    /// The round that runs.
-    pub fn running(&self) -> Option<&Operation> {
-        match &self.round {
-            Round::Running(operation) => Some(operation),
-            Round::No | Round::Waiting(_) | Round::Mine(_) | Round::Planning => None,
-        }
-    }
-
-    /// The compaction of the round that runs has ended. Returns the round and its end.
-    pub fn compaction_ends(&mut self, end: &End<Product>) -> (Option<Operation>, End<Product>) {
-        let around = match end {
+    /// The compaction of the round that runs has ended. Returns the end of the round.
+    pub fn compaction_ends(&mut self, end: &End<Product>) -> End<Product> {
+        self.round = Round::No;
+        match end {
             End::Completed(_) => End::Completed(Product::Maintained),
             End::Cancelled => End::Cancelled,
             End::Failed(failure) => {
@@ -242,16 +234,14 @@ impl Rounds {
                 self.exhausted = true;
                 End::Skipped(*nothing)
             }
-        };
-        match std::mem::take(&mut self.round) {
-            Round::Running(round) => (Some(round), around),
-            _ => (None, around),
         }
     }
 
-    /// Leaves the turn after a round that was cancelled.
-    pub fn leave_ended(&mut self) -> Option<Turning> {
-        self.running().filter(|operation| !operation.is_open())?;
+    /// Leaves the turn, if the round that runs was cancelled.
+    pub fn is_cancelled(&mut self) -> Option<Turning> {
+        if !matches!(self.round, Round::Running) {
+            return None;
+        }
         self.round = Round::No;
         Some(Turning::Leave)
     }
@@ -260,8 +250,8 @@ impl Rounds {
     pub fn take_unstarted(&mut self, planned: impl FnOnce() -> Option<Asked<Ticket>>) -> Option<Unstarted> {
         match std::mem::take(&mut self.round) {
             Round::No => None,
-            Round::Running(operation) => {
-                self.round = Round::Running(operation);
+            Round::Running => {
+                self.round = Round::Running;
                 None
             }
             Round::Waiting(caller) | Round::Mine(caller) => Some(Unstarted(caller)),
@@ -275,7 +265,7 @@ impl Rounds {
         match &self.round {
             Round::Waiting(Caller::Request(ticket)) | Round::Mine(Caller::Request(ticket)) => ticket.cancelled(),
             Round::Planning => planned(),
-            Round::No | Round::Waiting(_) | Round::Mine(_) | Round::Running(_) => false,
+            Round::No | Round::Waiting(_) | Round::Mine(_) | Round::Running => false,
         }
     }
 }

@@ -143,7 +143,7 @@ fn ends(effects: &[Effect]) -> Vec<Outcome> {
 fn run_idle(held: &mut Held, number: u64) -> Vec<Effect> {
     held.call::<SessionRunIdle>(number, json!({}));
     let mut effects = held.turn();
-    while held.core.state.history().is_asleep() && effects.iter().any(|effect| matches!(effect, Effect::Log(_))) {
+    while held.core.base.state.history().is_asleep() && effects.iter().any(|effect| matches!(effect, Effect::Log(_))) {
         let work = log_work(effects).expect("work");
         held.back(work);
         effects = held.turn();
@@ -167,7 +167,7 @@ fn a_session_that_is_idle_is_compacted_between_the_two_events_of_its_maintenance
     assert_eq!(kinds(&effects), ["idle_start", "compaction_start"]);
     let start = events(&effects).next().expect("the start");
     let Event::IdleStart { context_tokens, idle_seconds } = start else { unreachable!("it is first") };
-    assert_eq!((*context_tokens, *idle_seconds), (held.core.state.usage().context_tokens, 307));
+    assert_eq!((*context_tokens, *idle_seconds), (held.core.base.state.usage().context_tokens, 307));
     assert_eq!(started(&effects), [Reason::Idle]);
     held.call::<SessionStatus>(2, json!({}));
     let status = answer(&held.turn(), 2).expect("an answer");
@@ -333,7 +333,7 @@ fn maintenance_gives_way_to_each_request_that_changes_the_session() {
     let gives_way = |send: &dyn Fn(&mut Held)| {
         let (mut held, _) = running();
         send(&mut held);
-        (held.core.work.is_none(), held)
+        (held.core.base.work.is_none(), held)
     };
     let (free, mut held) = gives_way(&|held| held.compact(3));
     assert!(free);

@@ -8,7 +8,7 @@ use crate::{
     log::Access,
     protocol::errors::Failure,
     session::{
-        core::{Core, command::Command, due::DueRecovery},
+        core::{base::Base, command::Command, due::DueRecovery, step::Step},
         effects::Ticket,
         log_work::LogFacts,
         state::State,
@@ -32,17 +32,19 @@ pub(in crate::session::core) trait Write: Send {
     /// Sets the entries that an undo became.
     fn set_undone(&mut self, _: Vec<Arc<Entry>>) {}
 
-    /// Goes on after the entries are on disk and on the path.
-    fn written(self: Box<Self>, core: &mut Core);
+    /// The steps after the entries are on disk and on the path.
+    fn written(self: Box<Self>, base: &mut Base) -> Vec<Step>;
 
-    /// Goes on after the entries could not be written.
-    fn not_written(self: Box<Self>, core: &mut Core, failure: &Failure);
+    /// The steps after the entries could not be written.
+    fn not_written(self: Box<Self>, base: &mut Base, failure: &Failure) -> Vec<Step>;
 
-    /// Begins again after another program was faster, after its entries.
-    fn again(self: Box<Self>, core: &mut Core);
+    /// The steps after another program was faster, and its entries are on the path: the write begins again.
+    fn again(self: Box<Self>, base: &mut Base) -> Vec<Step>;
 
-    /// Goes on after a panic has lost the log. Requests are answered when they are dropped.
-    fn lost(self: Box<Self>, _: &mut Core) {}
+    /// The steps after a panic has lost the log. Requests are answered when they are dropped.
+    fn lost(self: Box<Self>) -> Vec<Step> {
+        Vec::new()
+    }
 
     /// The work that the session starts after the write.
     fn follow_up(&self) -> FollowUp<'_> {
@@ -64,8 +66,8 @@ pub(in crate::session::core) enum FollowUp<'a> {
 
 /// Requests whose entries are on disk, and whose answers wait for counts.
 pub(in crate::session::core) trait Unanswered: Send {
-    /// Answers them.
-    fn counted(self: Box<Self>, core: &mut Core);
+    /// The step that answers them.
+    fn counted(self: Box<Self>) -> Step;
 }
 
 /// The log of a session.

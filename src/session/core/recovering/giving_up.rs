@@ -73,7 +73,7 @@ mod tests {
             (RecoveryReason::Incomplete, attempts(0, 3), "cut off 4 times in a row"),
             (RecoveryReason::Incomplete, attempts(1, 2), "cut off 3 times and the request refused once"),
         ] {
-            let sentence = given_up(&held.core.state, &held.core.upkeep.relays, reason, attempts).to_string();
+            let sentence = given_up(&held.core.base.state, &held.core.upkeep.relays, reason, attempts).to_string();
             assert!(sentence.contains(expected), "{sentence}");
         }
     }
@@ -83,9 +83,13 @@ mod tests {
         for (window, fits) in [(100_000, true), (3_000, false)] {
             let mut held = Held::new();
             with_window(&mut held, window, json!({}));
-            let sentence =
-                given_up(&held.core.state, &held.core.upkeep.relays, RecoveryReason::Overflow, Attempts::default())
-                    .to_string();
+            let sentence = given_up(
+                &held.core.base.state,
+                &held.core.upkeep.relays,
+                RecoveryReason::Overflow,
+                Attempts::default(),
+            )
+            .to_string();
             let tokens = held.core.state().usage().context_tokens;
             let named =
                 format!("It refuses a context of {tokens} tokens, although the window of its model has {window}");
@@ -102,7 +106,7 @@ mod tests {
         let work = log_work(held.turn()).expect("a write");
         held.back(work);
         let Failure::OverWindow { floor, .. } =
-            given_up(&held.core.state, &held.core.upkeep.relays, RecoveryReason::Overflow, Attempts::default())
+            given_up(&held.core.base.state, &held.core.upkeep.relays, RecoveryReason::Overflow, Attempts::default())
         else {
             unreachable!("a recovery that gives up is over the window")
         };

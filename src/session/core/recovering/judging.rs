@@ -12,12 +12,11 @@ use crate::{
     provider::overflow::{self, Meaning, Overflow},
     session::{
         core::{
-            Core,
+            base::Base,
             commands::append::{self, Append},
             learning,
-            parts::facts::Facts,
-            recovering::{reports::contexts::Identity, reserving},
-            standing::Standing,
+            parts::{contexts::Identity, facts::Facts},
+            recovering::reserving,
         },
         fault::{Fault, planted},
         state::State,
@@ -35,20 +34,16 @@ pub(super) struct Judged {
     pub context: Option<Identity>,
 }
 
-impl Core {
-    /// Tells that the output limit cut the text of the answer at the leaf.
-    pub(in crate::session::core) fn tell_of(&self, answer: &Arc<Entry>) {
-        let cut_off = answer.outline().is_some_and(|outline| outline.cut_off);
-        if cut_off
-            && judge(&Standing::of(self).facts(), answer).is_some_and(|judged| judged.verdict == Verdict::Shortened)
-        {
-            self.effects.warn(
-                NoticeCode::AnswerCutOff,
-                "The answer is cut off",
-                "The model reached its output limit, or the end of its window. The text that came is kept. To get the rest, ask \
-                 the model to go on, or raise maxOutputTokens.",
-            );
-        }
+/// Tells that the output limit cut the text of the answer at the leaf.
+pub(in crate::session::core) fn tell_of(base: &Base, answer: &Arc<Entry>) {
+    let cut_off = answer.outline().is_some_and(|outline| outline.cut_off);
+    if cut_off && judge(&base.facts(), answer).is_some_and(|judged| judged.verdict == Verdict::Shortened) {
+        base.effects.warn(
+            NoticeCode::AnswerCutOff,
+            "The answer is cut off",
+            "The model reached its output limit, or the end of its window. The text that came is kept. To get the rest, ask \
+             the model to go on, or raise maxOutputTokens.",
+        );
     }
 }
 
@@ -169,8 +164,8 @@ mod tests {
         let line = line("answer", Some("e39"), "message", json!({"message": assistant(fields)}));
         let answer = Arc::new(Entry::parse(line.into()).expect("an entry"));
         let usage = answer.outline().and_then(|outline| outline.measured());
-        let judged = judge_with(&Standing::of(&held.core).facts(), &answer, usage.map(|usage| usage.prompt_tokens()))
-            .expect("an answer");
+        let judged =
+            judge_with(&held.core.base.facts(), &answer, usage.map(|usage| usage.prompt_tokens())).expect("an answer");
         (judged.verdict, judged.stated)
     }
 
@@ -221,7 +216,7 @@ mod tests {
             let expected = Verdict::Unusable(if full { WindowFull } else { CutOff });
             assert_eq!(verdict(&held, cut_off(None, counts.clone())), expected, "{counts}");
         }
-        let tokens = held.core.state.measure().context_tokens;
+        let tokens = held.core.base.state.measure().context_tokens;
         let held = session(tokens);
         assert_eq!(verdict(&held, cut_off(None, json!(null))), Verdict::Unusable(TooLong), "the context is counted");
     }
@@ -261,7 +256,7 @@ mod tests {
 
     #[test]
     fn too_many_bytes_are_too_long_in_a_nearly_full_context_alone() {
-        let tokens = session(40_000).core.state.measure().context_tokens;
+        let tokens = session(40_000).core.base.state.measure().context_tokens;
         let large = || failed("413 Payload Too Large");
         assert_eq!(verdict(&session(2 * tokens), large()), Verdict::Usable);
         assert_eq!(verdict(&session(tokens), large()), Verdict::Unusable(TooLong));
@@ -271,7 +266,7 @@ mod tests {
     fn a_message_of_the_user_is_not_judged() {
         let held = session(40_000);
         let entry = Entry::parse(message("question", Some("e39")).into()).expect("an entry");
-        assert!(judge(&Standing::of(&held.core).facts(), &Arc::new(entry)).is_none());
+        assert!(judge(&held.core.base.facts(), &Arc::new(entry)).is_none());
     }
 
     /// Appends an answer with these fields, and returns the verdict on it and the effects of the append.
@@ -281,8 +276,9 @@ mod tests {
         fields: Value,
     ) -> (Verdict, Vec<crate::session::effects::Effect>) {
         let effects = held.write_message(number, &assistant(fields));
-        let newest = held.core.state.path().iter().rev().find(|entry| !entry.is_marker()).cloned().expect("an answer");
-        (judge(&Standing::of(&held.core).facts(), &newest).expect("an answer").verdict, effects)
+        let newest =
+            held.core.base.state.path().iter().rev().find(|entry| !entry.is_marker()).cloned().expect("an answer");
+        (judge(&held.core.base.facts(), &newest).expect("an answer").verdict, effects)
     }
 
     #[test]

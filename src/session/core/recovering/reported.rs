@@ -8,15 +8,15 @@ use crate::{
     protocol::{errors::Failure, notices::NoticeCode},
     session::{
         core::{
-            Core,
-            due::DueRecovery,
+            base::Base,
+            due::{Due, DueRecovery},
             edit::Staged,
             parts::{
                 held_contexts::Starts,
                 log_gate::{FollowUp, Write},
             },
             recovering::{self, Recoveries},
-            standing::Standing,
+            step::Step,
         },
         operations::Asked,
         state::State,
@@ -41,19 +41,21 @@ impl Write for Removal {
         self.0.entries.clone()
     }
 
-    fn written(self: Box<Self>, core: &mut Core) {
-        core.removed(&self.0);
+    fn written(self: Box<Self>, base: &mut Base) -> Vec<Step> {
+        self.0.entries.iter().for_each(|entry| base.effects.announce(entry, None));
+        base.send_usage();
+        vec![Step::AnswerContexts]
     }
 
-    fn not_written(self: Box<Self>, core: &mut Core, failure: &Failure) {
+    fn not_written(self: Box<Self>, base: &mut Base, failure: &Failure) -> Vec<Step> {
         let title = "A failed answer could not be removed from the context";
-        core.effects.warn(NoticeCode::FailedAnswerKept, title, failure.to_string());
-        core.answer_held();
+        base.effects.warn(NoticeCode::FailedAnswerKept, title, failure.to_string());
+        vec![Step::AnswerContexts]
     }
 
-    fn again(self: Box<Self>, core: &mut Core) {
-        // The context is measured again.
-        core.answer_held();
+    /// The context is measured again.
+    fn again(self: Box<Self>, _: &mut Base) -> Vec<Step> {
+        vec![Step::AnswerContexts]
     }
 
     fn follow_up(&self) -> FollowUp<'_> {
@@ -71,67 +73,54 @@ impl Recoveries {
             _ => state.measure().compaction.switch() == Switch::On,
         })
     }
-}
 
-impl Core {
     /// Takes a failed answer. Where the path lacks its past, the decision needs the index.
-    pub(super) fn report(&mut self, judged: Judged) {
-        if !self.ending.goes_on() {
+    pub(super) fn report(&mut self, base: &mut Base, judged: Judged) {
+        if !base.ending.goes_on() {
             return;
         }
-        let rejected = self.state.measure().context_tokens;
-        self.recoveries.reported.push(Reported { judged, rejected });
-        if self.state.lacks_past() {
-            self.start_indexing();
+        let rejected = base.state.measure().context_tokens;
+        self.reported.push(Reported { judged, rejected });
+        if base.state.lacks_past() {
+            base.start_indexing();
         }
     }
 
-    /// Forgets the failed answers that wait for a decision. The contexts that wait for it are answered.
-    pub(in crate::session::core) fn forget_reported(&mut self) {
-        self.recoveries.reported.clear();
-        self.answer_held();
+    /// Forgets the failed answers that wait for a decision.
+    pub fn forget_reported(&mut self) {
+        self.reported.clear();
     }
 
     /// Decides about the newest of the failed answers. Where the context is smaller now than the one that was rejected, or the
     /// conversation went on, it only leaves the context. Those before it leave the context in any case.
-    pub(in crate::session::core) fn decide_reported(&mut self) {
-        let mut reported = std::mem::take(&mut self.recoveries.reported);
-        let Some(Reported { judged, rejected }) = reported.pop() else { return };
-        if !Standing::of(self).may_maintain() {
-            return self.answer_held();
-        }
-        let path = self.state.path();
+    pub fn decide_reported(&mut self, base: &mut Base) -> Option<Step> {
+        let mut reported = std::mem::take(&mut self.reported);
+        let Reported { judged, rejected } = reported.pop()?;
+        let path = base.state.path();
         let earlier = reported.iter().map(|it| &it.judged.answer.id).filter(|id| path.position(id).is_some());
         let earlier: Vec<EntryId> = earlier.cloned().collect();
         let newest = &judged.answer.id;
-        let Some(place) = path.position(newest) else { return self.remove(&earlier) };
+        let Some(place) = path.position(newest) else { return Some(remove(base, &earlier)) };
         let goes_on = |entry: &Arc<Entry>| entry.is_from(Role::User) || entry.is_from(Role::Assistant);
-        let gone = path[place + 1..].iter().any(goes_on) || self.state.measure().context_tokens < rejected;
+        let gone = path[place + 1..].iter().any(goes_on) || base.state.measure().context_tokens < rejected;
         let trouble = match judged.verdict {
             Verdict::Unusable(trouble) if !gone => trouble,
-            _ => return self.remove(&[earlier, vec![newest.clone()]].concat()),
+            _ => return Some(remove(base, &[earlier, vec![newest.clone()]].concat())),
         };
-        match self.recovery(&judged, trouble, Asked::Unasked) {
-            Some(due) => self.write_recovery(DueRecovery { earlier, ..due }),
-            None => self.remove(&earlier),
-        }
+        Some(match self.recovery(base, &judged, trouble, Asked::Unasked) {
+            Some(due) => Step::Start(Due::Recovery(DueRecovery { earlier, ..due })),
+            None => remove(base, &earlier),
+        })
     }
+}
 
-    /// Removes answers from the context. No recovery follows.
-    pub(super) fn remove(&mut self, answers: &[EntryId]) {
-        // They waited for a recovery, and there is none.
-        self.held.start(Starts::Maintenance);
-        match recovering::removal(&self.state, &mut self.stamps, answers.iter()) {
-            Ok(staged) if !staged.entries.is_empty() => self.write(Box::new(Removal(staged))),
-            _ => self.answer_held(),
-        }
-    }
-
-    /// Answers have left the context.
-    pub(in crate::session::core) fn removed(&mut self, staged: &Staged) {
-        staged.entries.iter().for_each(|entry| self.effects.announce(entry, None));
-        self.send_usage(self.state.usage());
-        self.answer_held();
+/// Removes answers from the context. No recovery follows.
+pub(in crate::session::core) fn remove(base: &mut Base, answers: &[EntryId]) -> Step {
+    // They waited for a recovery, and there is none.
+    base.held.start(Starts::Maintenance);
+    match recovering::removal(&base.state, &mut base.stamps, answers.iter()) {
+        Ok(staged) if !staged.entries.is_empty() => Step::Write(Box::new(Removal(staged))),
+        _ => Step::AnswerContexts,
     }
 }
 

@@ -1,9 +1,11 @@
 //! Reports of answers, after they were judged: the window that a saturated server shows, the doubts that the client is told of,
 //! and the model that an answer names.
 
-pub mod contexts;
-
-use super::super::{Core, commands::append::Append, learning};
+use super::super::{
+    base::Base,
+    commands::{append::Append, notices::Told},
+    learning,
+};
 use crate::{
     conversation::{evidence::Verdict, tokens::Estimator},
     models::{ModelRef, learned::WindowOrigin},
@@ -12,7 +14,7 @@ use crate::{
         notices::NoticeCode,
     },
     provider::address,
-    session::{core::standing::Standing, effects::Effects, state::State},
+    session::{effects::Effects, state::State},
     wire::outbox::About,
 };
 
@@ -25,43 +27,40 @@ const CUTS_PROMPTS: &str = "ollama";
 /// A remark about a report: code, title and detail of a notice.
 pub(in crate::session::core) type Remark = (NoticeCode, &'static str, String);
 
-impl Core {
-    /// Acts on the report of the answer that ends these appends. Returns the remark that the client is sent after their entries.
-    pub(in crate::session::core) fn heed_report(&mut self, appends: &[Append]) -> Option<Remark> {
-        let judged = self.state.newest_report()?;
-        let is_new = |append: &Append| append.staged.entries.iter().any(|entry| entry.id == judged.answer);
-        // Until the entries are counted, a report is judged by a weaker estimate.
-        let is_counted = self.state.estimator() == self.state.wanted_estimator();
-        if !appends.iter().any(is_new) || !is_counted {
-            return None;
-        }
-        let (standing, model) = (judged.standing, judged.model.or_else(|| self.state.model(self.state.path())));
-        if let (Verdict::Believed, Some(model)) = (standing.verdict, &model) {
-            self.learn(learning::of_accepted(model, standing.reported, &Standing::of(self).facts()));
-        }
-        let cuts = |model: &ModelRef| {
-            self.state.settings().settings.tokens.learn_window && may_cut_prompts(&self.state, model)
-        };
-        if let (Some(window), Some(model)) = (standing.saturated, model.filter(cuts)) {
-            self.learn(learning::of_window(&model, window, WindowOrigin::Saturation, &Standing::of(self).facts()));
-            let detail = format!(
-                "It reported about {window} tokens three times in a row, while the conversation has about {} and grows. The next \
-                 contexts are made to fit {window} tokens. To keep more, raise the server's context length (num_ctx of Ollama, \
-                 --ctx-size of llama.cpp); if the reports lack a part, report it, or set tokens.learnWindow to false.",
-                standing.expected
-            );
-            return Some((NoticeCode::PromptCut, "The server cuts prompts", detail));
-        }
-        let doubt = standing.doubt.filter(|_| standing.doubted >= TOLD_AFTER && self.upkeep.told.doubt_is_due())?;
-        let detail = format!(
-            "It reports {} tokens where about {} are expected. The estimate counts instead, and nothing else follows from the \
-             report. {}",
-            standing.reported,
-            standing.expected,
-            doubt.question()
-        );
-        Some((NoticeCode::UsageNotBelieved, "The reported usage is not believed", detail))
+/// Acts on the report of the answer that ends these appends. Returns the remark that the client is sent after their entries.
+pub(in crate::session::core) fn heed_report(base: &mut Base, told: &mut Told, appends: &[Append]) -> Option<Remark> {
+    let judged = base.state.newest_report()?;
+    let is_new = |append: &Append| append.staged.entries.iter().any(|entry| entry.id == judged.answer);
+    // Until the entries are counted, a report is judged by a weaker estimate.
+    let is_counted = base.state.estimator() == base.state.wanted_estimator();
+    if !appends.iter().any(is_new) || !is_counted {
+        return None;
     }
+    let (standing, model) = (judged.standing, judged.model.or_else(|| base.state.model(base.state.path())));
+    if let (Verdict::Believed, Some(model)) = (standing.verdict, &model) {
+        base.learn(learning::of_accepted(model, standing.reported, &base.facts()));
+    }
+    let cuts =
+        |model: &ModelRef| base.state.settings().settings.tokens.learn_window && may_cut_prompts(&base.state, model);
+    if let (Some(window), Some(model)) = (standing.saturated, model.filter(cuts)) {
+        base.learn(learning::of_window(&model, window, WindowOrigin::Saturation, &base.facts()));
+        let detail = format!(
+            "It reported about {window} tokens three times in a row, while the conversation has about {} and grows. The next \
+             contexts are made to fit {window} tokens. To keep more, raise the server's context length (num_ctx of Ollama, \
+             --ctx-size of llama.cpp); if the reports lack a part, report it, or set tokens.learnWindow to false.",
+            standing.expected
+        );
+        return Some((NoticeCode::PromptCut, "The server cuts prompts", detail));
+    }
+    let doubt = standing.doubt.filter(|_| standing.doubted >= TOLD_AFTER && told.doubt_is_due())?;
+    let detail = format!(
+        "It reports {} tokens where about {} are expected. The estimate counts instead, and nothing else follows from the \
+         report. {}",
+        standing.reported,
+        standing.expected,
+        doubt.question()
+    );
+    Some((NoticeCode::UsageNotBelieved, "The reported usage is not believed", detail))
 }
 
 /// Tells of the model that an answer of these appends gave the session. A session with a chosen model keeps that.

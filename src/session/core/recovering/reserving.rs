@@ -8,7 +8,7 @@ use crate::{
     models::{ModelRef, learned::WindowOrigin},
     provider::overflow::{Overflow, Reservation, is_far_off},
     session::{
-        core::{Core, due::DueRepeat, learning, standing::Standing},
+        core::{base::Base, due::DueRepeat, learning, recovering::reported, step::Step},
         state::{
             State,
             output::{self, Refused},
@@ -16,31 +16,22 @@ use crate::{
     },
 };
 
-impl Core {
-    /// Learns the limit that such a refusal states, where it counts about the context that was sent.
-    pub(super) fn learn_reserved(&mut self, answer: &Entry) {
-        let learns = self.state.settings().settings.tokens.learn_window;
-        let Some(refused) = output::reservation(answer).filter(|_| learns) else { return };
-        let named = answer.outline().and_then(|outline| outline.model.clone());
-        let Some(model) = named.or_else(|| self.state.model(self.state.path())) else { return };
-        let is_of_context = !is_far_off(refused.input(), self.state.measure().context_tokens);
-        if is_of_context {
-            self.learn(learning::of_window(
-                &model,
-                refused.limit(),
-                WindowOrigin::Refusal,
-                &Standing::of(self).facts(),
-            ));
-        }
+/// Learns the limit that such a refusal states, where it counts about the context that was sent.
+pub(super) fn learn(base: &mut Base, answer: &Entry) {
+    let learns = base.state.settings().settings.tokens.learn_window;
+    let Some(refused) = output::reservation(answer).filter(|_| learns) else { return };
+    let named = answer.outline().and_then(|outline| outline.model.clone());
+    let Some(model) = named.or_else(|| base.state.model(base.state.path())) else { return };
+    let is_of_context = !is_far_off(refused.input(), base.state.measure().context_tokens);
+    if is_of_context {
+        base.learn(learning::of_window(&model, refused.limit(), WindowOrigin::Refusal, &base.facts()));
     }
+}
 
-    /// Takes the failed answer of a repeated turn out of the context, for other programs that read the file: a context of this
-    /// one has no failed answers. So it can stay where the session is at work.
-    pub(in crate::session::core) fn write_removal(&mut self, answer: &EntryId) {
-        if !self.work.is_in_front() {
-            self.remove(std::slice::from_ref(answer));
-        }
-    }
+/// Takes the failed answer of a repeated turn out of the context, for other programs that read the file: a context of this
+/// one has no failed answers. So it can stay where the session is at work.
+pub(in crate::session::core) fn remove(base: &mut Base, answer: &EntryId) -> Option<Step> {
+    (!base.work.is_in_front()).then(|| reported::remove(base, std::slice::from_ref(answer)))
 }
 
 /// The error of an answer that a model refused for the room kept for it, with the sizes that it states as an overflow. It

@@ -2,13 +2,14 @@
 
 use super::*;
 use crate::{
+    compaction::recovery::Share,
     log::error::StoreError,
     models::learned::Taught,
     protocol::{
         SessionConfigure, SessionContext,
         errors::Nothing,
         events::{RecoveryAction, RecoveryOutcome, RecoveryReason},
-        types::Outcome,
+        types::{Initiator, Outcome},
     },
     session::{
         core::{
@@ -16,7 +17,7 @@ use crate::{
             held::{Held, answer, draft, events, job, learned, log_work, message, outcomes, plan, usages, written},
         },
         effects::Effect,
-        jobs::DraftOrder,
+        jobs::{DraftOrder, Job},
         log_work::LogDone,
         state::SessionData,
     },
@@ -476,14 +477,14 @@ fn promoting(window: u64, compaction: Value, data: SessionData) -> Held {
 
 #[test]
 fn a_larger_model_takes_a_context_up_to_its_threshold() {
-    let size = promoting(20_000, json!({}), SessionData::default()).core.state.measure().context_tokens;
+    let size = promoting(20_000, json!({}), SessionData::default()).core.base.state.measure().context_tokens;
     for (threshold, expected) in [(size, true), (size - 1, false)] {
         let held = promoting(20_000, json!({"thresholdTokens": threshold}), SessionData::default());
-        assert_eq!(promotion::larger_model(&held.core.state).is_some(), expected, "{threshold} of {size}");
+        assert_eq!(promotion::larger_model(&held.core.base.state).is_some(), expected, "{threshold} of {size}");
     }
     for (window, expected) in [(10_001, true), (10_000, false)] {
         let held = promoting(window, json!({"thresholdPercent": 99}), SessionData::default());
-        assert_eq!(promotion::larger_model(&held.core.state).is_some(), expected, "{window}");
+        assert_eq!(promotion::larger_model(&held.core.base.state).is_some(), expected, "{window}");
     }
 }
 
@@ -529,10 +530,10 @@ fn the_windows_that_a_larger_model_has_shown_limit_it() {
         set(&mut held, json!({"models": [small]}));
         match teach {
             0 => {}
-            1 => held.core.state.learned = learned("anthropic/claude-opus-4-5", 9_000),
-            _ => held.core.state.learned.see(&larger, 9_000),
+            1 => held.core.base.state.learned = learned("anthropic/claude-opus-4-5", 9_000),
+            _ => held.core.base.state.learned.see(&larger, 9_000),
         }
-        assert_eq!(promotion::larger_model(&held.core.state).is_some(), expected, "{teach}");
+        assert_eq!(promotion::larger_model(&held.core.base.state).is_some(), expected, "{teach}");
     }
 }
 
@@ -544,10 +545,10 @@ fn system_prompt_and_tools_count_for_a_larger_model() {
     let tools = SessionData { tools: Some(vec![tool]), ..SessionData::default() };
     for (data, expected) in [(prompt, true), (tools, true)] {
         let held = promoting(40_000, json!({"reserveTokens": 16_384}), data);
-        let fullness = held.core.state.measure();
+        let fullness = held.core.base.state.measure();
         let (threshold, overhead) = (40_000 - 16_384, fullness.budget.overhead());
         assert!(overhead > threshold && fullness.context_tokens > threshold, "the reserve gives way: {overhead}");
-        assert_eq!(promotion::larger_model(&held.core.state).is_some(), expected);
+        assert_eq!(promotion::larger_model(&held.core.base.state).is_some(), expected);
     }
 }
 

@@ -15,22 +15,22 @@ use crate::{
     redact::Clean,
     session::{
         core::{
-            Core,
+            base::Base,
             command::{Command, CommandMethod, TransferRequest},
-            transfers,
-            work::{Founded, HandingOff, Task, TransferPhase, Work},
+            step::Step,
+            transfers::{self, Relays},
+            work::{Founded, HandingOff, Task, Work},
         },
-        effects::Ticket,
+        effects::{Answer, Ticket},
         founding::{Document, Founding, Keeping, Outcome, Saved},
         jobs::{
             Job, defect,
-            transfer::{DocumentOrigin, HandoffOrder, HandoffText, TransferOrder, TransferText, TransferWork},
+            transfer::{DocumentOrigin, HandoffOrder, HandoffText, TransferText, TransferWork},
         },
         kind::{HandedOff, Handoff, OperationKind, Product, Transfer, Transferred, said},
         operation::Operation,
         operations::{Asked, End},
         state::State,
-        stop::Stop,
     },
     summary::todo,
 };
@@ -46,104 +46,102 @@ impl CommandMethod for SessionHandoff {
     }
 }
 
-impl Core {
-    /// Handles a request for a handoff. It writes nothing into this session, so that it may be read-only.
-    pub(super) fn hand_off(&mut self, params: HandoffParams, ticket: Ticket) {
-        let secrets = transfers::secrets(&self.state);
-        let document = params.document.as_deref().map(|document| secrets.clean(document));
-        let room = match room_of(&self.state, &mut self.stamps, &params, document.as_ref()) {
-            Ok(room) => room,
-            Err(failure) => return ticket.fail(&failure),
-        };
-        let handoff = Handoff::of(&params, secrets);
-        if let (true, Some(document)) = (handoff.is_draft, &document) {
-            return ticket.ok(&HandoffAnswer::Draft { document: document.to_string() });
-        }
-        let (id, stop) = (self.stamps.operation(), Stop::default());
-        let asked = if handoff.is_draft { Asked::Waits(ticket) } else { Asked::by(ticket, params.wait) };
-        let handing = HandingOff {
-            goal: handoff.goal.clone(),
-            covered: self.state.path().clone(),
-            is_draft: handoff.is_draft,
-            saves: params.save == Some(true),
-        };
-        self.upkeep.relays.asked |= !handoff.is_draft;
-        let goal = handoff.goal.clone();
-        let operation = self.start_transfer(&id, Transfer::Handoff(handoff), asked, &stop);
-        let task = Task::Handoff(handing);
-        let HandoffParams { instructions, model, .. } = params;
-        if let Some(document) = document {
-            let text = HandoffText { document, origin: DocumentOrigin::Client };
-            return self.deliver(operation, task, Some(TransferText::Handoff(text)));
-        }
-        let order = HandoffOrder {
-            view: self.state.view(),
-            path: self.state.path().clone(),
-            goal,
-            instructions: said(instructions.as_deref(), secrets),
-            only: model,
-            maintenance: None,
-            fullness: self.state.measure(),
-            room,
-        };
-        self.effects.start(Job::Transfer(TransferOrder {
-            id,
-            work: TransferWork::Handoff(Box::new(order)),
-            settings: self.state.settings().clone(),
-            model: self.state.model(self.state.path()),
-            stop,
-        }));
-        self.work = Work::Transfer(operation, TransferPhase::Making(Box::new(task)));
+/// Handles a request for a handoff. It writes nothing into this session, so that it may be read-only.
+pub(super) fn hand_off(base: &mut Base, relays: &mut Relays, params: HandoffParams, ticket: Ticket) -> Option<Step> {
+    let secrets = transfers::secrets(&base.state);
+    let document = params.document.as_deref().map(|document| secrets.clean(document));
+    let room = match room_of(&base.state, &mut base.stamps, &params, document.as_ref()) {
+        Ok(room) => room,
+        Err(failure) => return Some(Step::fail(ticket, &failure)),
+    };
+    let handoff = Handoff::of(&params, secrets);
+    if let (true, Some(document)) = (handoff.is_draft, &document) {
+        let draft = HandoffAnswer::Draft { document: document.to_string() };
+        return Some(Step::Answer(ticket, Answer::ok(&draft)));
     }
-
-    /// Begins the session of a document, or ends a draft.
-    pub(super) fn hand_over(&mut self, mut operation: Operation, handing: HandingOff, text: Option<TransferText>) {
-        let Some(HandoffText { document, origin }) = text.and_then(TransferText::handoff) else {
-            return self.finish(operation, End::Failed(defect()));
-        };
-        if matches!(origin, DocumentOrigin::Extracted(_)) {
-            operation.begins(ChunkSource::Handoff);
-            operation.chunks(ChunkSource::Handoff, &document);
-        }
-        if let OperationKind::Transfer(Transfer::Handoff(handoff)) = &operation.kind {
-            let _: Result<(), Clean> = handoff.document.set(document.clone());
-        }
-        let mut made = HandedOff { document, origin, session: None, saved: None };
-        if handing.is_draft {
-            return self
-                .finish(operation, End::Completed(Product::Transferred(Transferred::HandedOff(Box::new(made)))));
-        }
-        let newer = match newer_than(&self.state, &handing) {
-            Ok(newer) => newer,
-            Err(failure) => return self.finish(operation, End::Failed(failure)),
-        };
-        let (details, todos) = (details(&handing, &made.origin), open_tasks(&self.state));
-        let document = Document { text: &made.document, details: &details, todos: todos.as_ref(), newer: &newer };
-        let Some(founding) = Founding::with_document(&self.state, &document, &mut self.stamps) else {
-            return self.finish(operation, End::Failed(defect()));
-        };
-        let founding = if handing.saves { founding.saving(made.document.clone()) } else { founding };
-        made.session = Some(founding.id().clone());
-        let saved = founding.saved.clone();
-        operation.commits();
-        self.effects.start(Job::Found(operation.id.clone(), Box::new(founding)));
-        self.work = Work::Founding(operation, Box::new(Founded::Handoff { made, saved }));
+    let id = base.stamps.operation();
+    let asked = if handoff.is_draft { Asked::Waits(ticket) } else { Asked::by(ticket, params.wait) };
+    let handing = HandingOff {
+        goal: handoff.goal.clone(),
+        covered: base.state.path().clone(),
+        is_draft: handoff.is_draft,
+        saves: params.save == Some(true),
+    };
+    relays.asked |= !handoff.is_draft;
+    let goal = handoff.goal.clone();
+    let operation = transfers::open(base, id, Transfer::Handoff(handoff), asked);
+    let task = Task::Handoff(handing);
+    let HandoffParams { instructions, model, .. } = params;
+    if let Some(document) = document {
+        let text = HandoffText { document, origin: DocumentOrigin::Client };
+        return Some(Step::Deliver(operation, task, Some(TransferText::Handoff(text))));
     }
+    let order = HandoffOrder {
+        view: base.state.view(),
+        path: base.state.path().clone(),
+        goal,
+        instructions: said(instructions.as_deref(), secrets),
+        only: model,
+        maintenance: None,
+        fullness: base.state.measure(),
+        room,
+    };
+    let model = base.state.model(base.state.path());
+    transfers::make_text(base, operation, task, TransferWork::Handoff(Box::new(order)), model);
+    None
+}
 
-    /// The end of a handoff whose session was made, or not.
-    pub(in crate::session::core) fn handed_over(
-        made: HandedOff,
-        saved: Option<Saved>,
-        outcome: Outcome,
-    ) -> End<Product> {
-        match outcome {
-            Ok(file) => {
-                let saved = saved.zip(file).map(|(saved, file)| saved.path(&file));
-                let made = HandedOff { saved, ..made };
-                End::Completed(Product::Transferred(Transferred::HandedOff(Box::new(made))))
-            }
-            Err(failed) => End::Failed(failed.into()),
+/// Begins the session of a document, or ends a draft.
+pub(super) fn hand_over(
+    base: &mut Base,
+    mut operation: Operation,
+    handing: HandingOff,
+    text: Option<TransferText>,
+) -> Option<Step> {
+    let Some(HandoffText { document, origin }) = text.and_then(TransferText::handoff) else {
+        return Some(Step::end(operation, End::Failed(defect())));
+    };
+    if matches!(origin, DocumentOrigin::Extracted(_)) {
+        operation.begins(ChunkSource::Handoff);
+        operation.chunks(ChunkSource::Handoff, &document);
+    }
+    if let OperationKind::Transfer(Transfer::Handoff(handoff)) = &operation.kind {
+        let _: Result<(), Clean> = handoff.document.set(document.clone());
+    }
+    let mut made = HandedOff { document, origin, session: None, saved: None };
+    if handing.is_draft {
+        return Some(Step::end(operation, completed(made)));
+    }
+    let newer = match newer_than(&base.state, &handing) {
+        Ok(newer) => newer,
+        Err(failure) => return Some(Step::end(operation, End::Failed(failure))),
+    };
+    let (details, todos) = (details(&handing, &made.origin), open_tasks(&base.state));
+    let document = Document { text: &made.document, details: &details, todos: todos.as_ref(), newer: &newer };
+    let Some(founding) = Founding::with_document(&base.state, &document, &mut base.stamps) else {
+        return Some(Step::end(operation, End::Failed(defect())));
+    };
+    let founding = if handing.saves { founding.saving(made.document.clone()) } else { founding };
+    made.session = Some(founding.id().clone());
+    let saved = founding.saved.clone();
+    operation.commits();
+    base.effects.start(Job::Found(operation.id.clone(), Box::new(founding)));
+    base.work = Work::Founding(operation, Box::new(Founded::Handoff { made, saved }));
+    None
+}
+
+fn completed(made: HandedOff) -> End<Product> {
+    End::Completed(Product::Transferred(Transferred::HandedOff(Box::new(made))))
+}
+
+/// The end of a handoff whose session was made, or not.
+pub(in crate::session::core) fn handed_over(made: HandedOff, saved: Option<Saved>, outcome: Outcome) -> End<Product> {
+    match outcome {
+        Ok(file) => {
+            let saved = saved.zip(file).map(|(saved, file)| saved.path(&file));
+            completed(HandedOff { saved, ..made })
         }
+        Err(failed) => End::Failed(failed.into()),
     }
 }
 

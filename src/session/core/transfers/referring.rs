@@ -7,15 +7,16 @@ use crate::{
     protocol::{SessionReference, errors::Failure, types::ReferenceParams},
     session::{
         core::{
-            Core,
+            base::Base,
             command::{Command, CommandMethod, TransferRequest},
+            step::Step,
             transfers,
-            work::{Referring, Task, TransferPhase, Unstarted, Work},
+            work::{Referring, Task, Unstarted, Work},
         },
         effects::Ticket,
         jobs::{
             Job,
-            transfer::{ReferenceOrder, TransferOrder, TransferText, TransferWork},
+            transfer::{ReferenceOrder, TransferText, TransferWork},
         },
         kind::{OperationKind, Reference, Referred, Transfer, Transferred},
         operations::{Asked, Place},
@@ -45,104 +46,102 @@ impl CommandMethod for SessionReference {
     }
 }
 
-impl Core {
-    /// Looks for the source of a reference. Its operation starts when the source was found.
-    pub(super) fn refer(&mut self, params: ReferenceParams, ticket: Ticket) {
-        let question = params.question.as_deref().map(str::trim).filter(|question| !question.is_empty());
-        let question = question.map(|question| transfers::secrets(&self.state).clean(question));
-        if let Err(failure) = may_refer(&self.state, &params, question.as_deref()) {
-            return ticket.fail(&failure);
-        }
-        let (id, stop) = (self.stamps.operation(), Stop::default());
-        let kind = OperationKind::Transfer(Transfer::Reference(Reference::of(&params)));
-        self.effects.start(Job::Source(SourceOrder { id: id.clone(), from: params.from_session_id }));
-        let asked = Asked::by(ticket, params.wait);
-        self.work = Work::Referring(Referring { question, unstarted: Unstarted { id, kind, asked, stop } }, None);
+/// Looks for the source of a reference. Its operation starts when the source was found.
+pub(super) fn refer(base: &mut Base, params: ReferenceParams, ticket: Ticket) -> Option<Step> {
+    let question = params.question.as_deref().map(str::trim).filter(|question| !question.is_empty());
+    let question = question.map(|question| transfers::secrets(&base.state).clean(question));
+    if let Err(failure) = may_refer(&base.state, &params, question.as_deref()) {
+        return Some(Step::fail(ticket, &failure));
     }
+    let (id, stop) = (base.stamps.operation(), Stop::default());
+    let kind = OperationKind::Transfer(Transfer::Reference(Reference::of(&params)));
+    base.effects.start(Job::Source(SourceOrder { id: id.clone(), from: params.from_session_id }));
+    let asked = Asked::by(ticket, params.wait);
+    base.work = Work::Referring(Referring { question, unstarted: Unstarted { id, kind, asked, stop } }, None);
+    None
+}
 
-    /// The source of a reference was found, or there is none.
-    pub(in crate::session::core) fn sourced(&mut self, id: &OperationId, result: Result<Source, Failure>) {
-        match self.work.take() {
-            Work::Referring(request, None) if request.unstarted.id == *id => {
-                // A start follows the answer and the events of the write before it.
-                if self.log.is_free() {
-                    self.begin_reference(request, result);
-                } else {
-                    self.work = Work::Referring(request, Some(Box::new(result)));
-                }
+/// The source of a reference was found, or there is none.
+pub(in crate::session::core) fn sourced(
+    base: &mut Base,
+    id: &OperationId,
+    result: Result<Source, Failure>,
+) -> Option<Step> {
+    match base.work.take() {
+        Work::Referring(request, None) if request.unstarted.id == *id => {
+            // A start follows the answer and the events of the write before it.
+            if base.log.is_free() {
+                return begin_reference(base, request, result);
             }
-            other => self.work = other,
+            base.work = Work::Referring(request, Some(Box::new(result)));
         }
+        other => base.work = other,
     }
+    None
+}
 
-    /// Starts the operation of a reference, or answers why there is none.
-    pub(in crate::session::core) fn begin_reference(&mut self, request: Referring, result: Result<Source, Failure>) {
-        let Referring { question, unstarted } = request;
-        let Unstarted { id, kind, asked, stop } = unstarted;
-        let begun = result.and_then(|source| Ok((source, room_for_extract(&self.state, question.as_deref())?)));
-        let (source, cap) = match begun {
-            Ok(begun) => begun,
-            Err(failure) => {
-                asked.into_request().into_iter().for_each(|ticket| ticket.fail(&failure));
-                return self.answer_held();
-            }
-        };
-        let is_introduced = matches!(asked, Asked::Answered(_));
-        let operation = self.open(kind, Place::Top(id.clone()), asked, self.state.usage(), stop.clone());
-        let order = ReferenceOrder {
-            source,
-            question,
-            newest: newest_messages(&self.state),
-            cap,
-            scale: self.state.measure().scale,
-        };
-        self.effects.start(Job::Transfer(TransferOrder {
-            id,
-            work: TransferWork::Reference(Box::new(order)),
-            settings: self.state.settings().clone(),
-            model: self.state.model(self.state.path()),
-            stop,
-        }));
-        let task = Box::new(Task::Reference { is_introduced });
-        self.work = Work::Transfer(operation, TransferPhase::Making(task));
-    }
-
-    /// The entry of a reference after the leaf.
-    pub(super) fn staged_reference(
-        &mut self,
-        is_introduced: bool,
-        text: Option<TransferText>,
-    ) -> Result<Delivery, Failure> {
-        let Some(TransferText::Reference(made)) = &text else {
-            return Err(Failure::Internal("a reference has no text, which is a defect of abridged".to_owned()));
-        };
-        let fullness = self.state.measure();
-        if fullness.context_tokens + fullness.scale.text(&made.text) > fullness.budget.window {
-            let why =
-                "messages came meanwhile, and the window has no room for the extract; compact the session, then refer \
-                       again"
-                    .to_owned();
-            return Err(Failure::OverWindow { floor: fullness.floor(self.state.path()), why });
+/// Starts the operation of a reference, or answers why there is none.
+pub(in crate::session::core) fn begin_reference(
+    base: &mut Base,
+    request: Referring,
+    result: Result<Source, Failure>,
+) -> Option<Step> {
+    let Referring { question, unstarted } = request;
+    let Unstarted { id, kind, asked, stop } = unstarted;
+    let begun = result.and_then(|source| Ok((source, room_for_extract(&base.state, question.as_deref())?)));
+    let (source, cap) = match begun {
+        Ok(begun) => begun,
+        Err(failure) => {
+            asked.into_request().into_iter().for_each(|ticket| ticket.fail(&failure));
+            return Some(Step::AnswerContexts);
         }
-        let fields = [
-            ("customType", json!(REFERENCE)),
-            ("content", json!(made.text)),
-            ("display", json!(true)),
-            ("details", made.details.clone()),
-        ];
-        let costs = self.costs.take(&self.state, &mut self.stamps);
-        let parent = costs.entries.last().or_else(|| self.state.path().last()).map(|leaf| leaf.id.clone());
-        let entry = match entry_of("custom_message", &self.stamps.stamp(), parent.as_ref(), &fields) {
-            Ok(entry) => entry,
-            Err(failure) => {
-                self.costs.put_back(costs);
-                return Err(failure);
-            }
-        };
-        let result = Transferred::Referred(Referred { entry: entry.id.clone(), lack: made.lack.clone() });
-        let task = Box::new(Task::Reference { is_introduced });
-        Ok(Delivery { task, text, costs, entries: vec![entry], event: None, result })
+    };
+    let is_introduced = matches!(asked, Asked::Answered(_));
+    let operation = base.open(kind, Place::Top(id), asked, base.state.usage(), stop);
+    let order = ReferenceOrder {
+        source,
+        question,
+        newest: newest_messages(&base.state),
+        cap,
+        scale: base.state.measure().scale,
+    };
+    let model = base.state.model(base.state.path());
+    let work = TransferWork::Reference(Box::new(order));
+    transfers::make_text(base, operation, Task::Reference { is_introduced }, work, model);
+    None
+}
+
+/// The entry of a reference after the leaf.
+pub(super) fn staged(base: &mut Base, is_introduced: bool, text: Option<TransferText>) -> Result<Delivery, Failure> {
+    let Some(TransferText::Reference(made)) = &text else {
+        return Err(Failure::Internal("a reference has no text, which is a defect of abridged".to_owned()));
+    };
+    let fullness = base.state.measure();
+    if fullness.context_tokens + fullness.scale.text(&made.text) > fullness.budget.window {
+        let why =
+            "messages came meanwhile, and the window has no room for the extract; compact the session, then refer \
+                   again"
+                .to_owned();
+        return Err(Failure::OverWindow { floor: fullness.floor(base.state.path()), why });
     }
+    let fields = [
+        ("customType", json!(REFERENCE)),
+        ("content", json!(made.text)),
+        ("display", json!(true)),
+        ("details", made.details.clone()),
+    ];
+    let costs = base.costs.take(&base.state, &mut base.stamps);
+    let parent = costs.entries.last().or_else(|| base.state.path().last()).map(|leaf| leaf.id.clone());
+    let entry = match entry_of("custom_message", &base.stamps.stamp(), parent.as_ref(), &fields) {
+        Ok(entry) => entry,
+        Err(failure) => {
+            base.costs.put_back(costs);
+            return Err(failure);
+        }
+    };
+    let result = Transferred::Referred(Referred { entry: entry.id.clone(), lack: made.lack.clone() });
+    let task = Box::new(Task::Reference { is_introduced });
+    Ok(Delivery { task, text, costs, entries: vec![entry], event: None, result })
 }
 
 fn tokens_of(state: &State, question: Option<&str>) -> u64 {

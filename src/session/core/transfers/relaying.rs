@@ -10,21 +10,19 @@ use crate::{
         path::Path,
     },
     ids::{OperationId, SessionId},
-    protocol::{events::Reason, notices::Warning, types::Initiator},
+    protocol::events::Reason,
     redact::Clean,
     session::{
         core::{
-            Core,
-            commands::compacting::planning,
-            standing::Standing,
-            transfers::handing_off,
-            work::{HandingOff, Task, TransferPhase, Work},
+            base::Base,
+            transfers::{self, handing_off},
+            work::{HandingOff, Task, Work},
         },
         effects::Ticket,
         founding::HANDOFF,
         jobs::{
-            Authors, Focus, Job, PlanOrder,
-            transfer::{HandoffOrder, Maintenance, TransferOrder, TransferWork},
+            Focus,
+            transfer::{HandoffOrder, Maintenance, TransferWork},
         },
         kind::{Handoff, OperationKind, Product, Transfer},
         operation::Operation,
@@ -44,17 +42,10 @@ pub(in crate::session::core) struct Relays {
     /// Whether another session goes on in the place of this one. A host that stays here is not handed off again.
     replaced: bool,
     /// The session of the last handoff, which goes on in the place of this one.
-    pub successor: Option<SessionId>,
-    /// The maintenance around the handoff that runs.
-    around: Option<Operation>,
+    successor: Option<SessionId>,
 }
 
 impl Relays {
-    /// The maintenance around the handoff that runs.
-    pub fn around(&self) -> Option<&Operation> {
-        self.around.as_ref()
-    }
-
     /// The reason why no request fits this session, with the session in which the conversation goes on.
     pub fn or_goes_on_elsewhere(&self, why: String) -> String {
         match &self.successor {
@@ -66,101 +57,76 @@ impl Relays {
         }
     }
 
-    /// Forgets the maintenance that a cancel has ended.
-    pub fn forget_cancelled(&mut self) {
-        self.around = None;
-    }
-}
-
-impl Core {
-    /// The part of the path that maintenance hands off, where the turn has settled and the client goes on with the new
-    /// session.
-    pub(in crate::session::core) fn part_to_relay(&self, reason: Reason) -> Option<Path> {
-        if reason == Reason::Threshold && relays(&self.state, &self.upkeep.relays) {
-            settled_part(&self.state)
-        } else {
-            None
+    /// A handoff has ended. Where it completed, the conversation goes on in the new session.
+    pub fn handed_off(&mut self, end: &End<Product>) {
+        if let Some(product) = end.product().filter(|product| product.replaces_session()) {
+            self.successor = product.new_session().cloned();
         }
     }
 
-    /// Starts maintenance that hands the conversation off.
-    pub(in crate::session::core) fn relay(
-        &mut self,
-        id: OperationId,
-        reason: Reason,
-        asked: Asked<Ticket>,
-        covered: Path,
-    ) {
-        self.speculate(|ahead, facts| ahead.throw_away(facts));
-        // The end of the handoff stops its work, and the maintenance may go on.
-        let (stop, usage) = (Stop::default(), self.state.usage());
-        let (kind, place) = (OperationKind::Relay(reason), Place::Top(id.clone()));
-        let around = self.open(kind, place, asked, usage.clone(), Stop::default());
-        let handoff = Handoff { goal: None, is_draft: false, document: Arc::default() };
-        let (kind, place) = (OperationKind::Transfer(Transfer::Handoff(handoff)), around.part(self.stamps.operation()));
-        let operation = self.open(kind, place, Asked::Introduced, usage, stop.clone());
-        let room = handing_off::room_beside(&self.state, &mut self.stamps, &Clean::default())
-            .ok()
-            .flatten()
-            .unwrap_or_default();
-        let (settings, trigger) = (self.state.settings().clone(), around.kind.trigger());
-        let order = HandoffOrder {
-            view: self.state.view().of(&covered),
-            path: covered.clone(),
-            goal: None,
-            instructions: None,
-            only: None,
-            maintenance: Some(Maintenance {
-                trigger,
-                tokens: self.costs.tokens_for(
-                    trigger,
-                    self.upkeep.ahead.tokens(&Standing::of(self).facts()),
-                    &Standing::of(self).facts(),
-                ),
-                deadline: Duration::from_secs(settings.settings.compaction.deadline_seconds),
-            }),
-            fullness: self.state.measure(),
-            room,
-        };
-        let model = self.state.model(&covered);
-        let work = TransferWork::Handoff(Box::new(order));
-        self.effects.start(Job::Transfer(TransferOrder { id, work, settings, model, stop }));
-        let handing = HandingOff { goal: None, covered, is_draft: false, saves: false };
-        self.upkeep.relays.around = Some(around);
-        self.work = Work::Transfer(operation, TransferPhase::Making(Box::new(Task::Handoff(handing))));
+    /// Maintenance that hands off has ended.
+    pub fn relayed(&mut self, end: &End<Product>) {
+        self.replaced |= matches!(end, End::Completed(_));
     }
+}
 
-    /// Ends a handoff and the maintenance around it. Without a document the maintenance goes on in place.
-    pub(in crate::session::core) fn finish_relay(
-        &mut self,
-        handoff: Operation,
-        end: End<Product>,
-        notices: Vec<Warning>,
-    ) {
-        let Some(around) = self.upkeep.relays.around.take() else { return };
-        let ends = match &end {
-            End::Completed(product) => product.new_session().cloned().map(|new| End::Completed(Product::Relayed(new))),
-            End::Cancelled => Some(End::Cancelled),
-            End::Failed(_) | End::Skipped(_) => None,
-        };
-        let Some(ends) = ends else {
-            tracing::info!("no document; the maintenance goes on in place");
-            let (id, stop) = (around.id.clone(), around.stop.clone());
-            handoff.finish(end, &self.sent_usage, Vec::new());
-            self.record_running();
-            let request = planning::plan_request(&self.state, None, Initiator::User, Cause::Due);
-            self.effects.start(Job::Plan(PlanOrder { id, request, authors: Authors::Anyone, former: None, stop }));
-            self.work = Work::Preparing(around, Focus::default());
-            return;
-        };
-        self.upkeep.relays.replaced |= matches!(ends, End::Completed(_));
-        self.rests_after(&around.kind.clone(), &ends);
-        self.settle();
-        handoff.finish(end, &self.sent_usage, Vec::new());
-        around.finish(ends, &self.sent_usage, notices);
-        self.record_running();
-        self.answer_held();
+/// The part of the path that maintenance hands off, where the turn has settled and the client goes on with the new
+/// session.
+pub(in crate::session::core) fn part_to_relay(state: &State, relays: &Relays, reason: Reason) -> Option<Path> {
+    if reason == Reason::Threshold && relays_here(state, relays) { settled_part(state) } else { None }
+}
+
+/// Starts maintenance that hands the conversation off.
+pub(in crate::session::core) fn begin(
+    base: &mut Base,
+    id: OperationId,
+    reason: Reason,
+    asked: Asked<Ticket>,
+    covered: Path,
+) {
+    // The end of the handoff stops its work, and the maintenance may go on.
+    let usage = base.state.usage();
+    let around = base.open(OperationKind::Relay(reason), Place::Top(id), asked, usage.clone(), Stop::default());
+    let handoff = Handoff { goal: None, is_draft: false, document: Arc::default() };
+    let (kind, place) = (OperationKind::Transfer(Transfer::Handoff(handoff)), around.part(base.stamps.operation()));
+    let operation = base.open(kind, place, Asked::Introduced, usage, Stop::default());
+    let room =
+        handing_off::room_beside(&base.state, &mut base.stamps, &Clean::default()).ok().flatten().unwrap_or_default();
+    let (settings, trigger) = (base.state.settings().clone(), around.kind.trigger());
+    let order = HandoffOrder {
+        view: base.state.view().of(&covered),
+        path: covered.clone(),
+        goal: None,
+        instructions: None,
+        only: None,
+        maintenance: Some(Maintenance {
+            trigger,
+            tokens: base.costs.tokens_for(trigger, None, &base.facts()),
+            deadline: Duration::from_secs(settings.settings.compaction.deadline_seconds),
+        }),
+        fullness: base.state.measure(),
+        room,
+    };
+    let model = base.state.model(&covered);
+    let task = Task::Handoff(HandingOff { goal: None, covered, is_draft: false, saves: false });
+    base.around = Some(around);
+    transfers::make_text(base, operation, task, TransferWork::Handoff(Box::new(order)), model);
+}
+
+/// The end of the maintenance around a handoff that ends. Without a document there is none: the maintenance goes on in place.
+pub(in crate::session::core) fn end_around(end: &End<Product>) -> Option<End<Product>> {
+    match end {
+        End::Completed(product) => product.new_session().cloned().map(|new| End::Completed(Product::Relayed(new))),
+        End::Cancelled => Some(End::Cancelled),
+        End::Failed(_) | End::Skipped(_) => None,
     }
+}
+
+/// Maintenance goes on in place, because there is no document.
+pub(in crate::session::core) fn go_on_in_place(base: &mut Base, around: Operation) {
+    tracing::info!("no document; the maintenance goes on in place");
+    base.plan(around.id.clone(), Cause::Due, None, around.stop.clone());
+    base.work = Work::Preparing(around, Focus::default());
 }
 
 /// The path up to the last answer, where only messages of the user follow it that no model has read: they wait for the new
@@ -185,7 +151,7 @@ pub(in crate::session::core) fn client_follows_handoffs(state: &State, relays: &
 }
 
 /// Whether maintenance at the threshold hands off where the turn has settled.
-pub(in crate::session::core) fn relays(state: &State, relays: &Relays) -> bool {
+pub(in crate::session::core) fn relays_here(state: &State, relays: &Relays) -> bool {
     state.measure().compaction.strategy == Strategy::Handoff
         && !relays.replaced
         && client_follows_handoffs(state, relays)

@@ -4,10 +4,9 @@
 use crate::{
     ids::OperationId,
     session::{
-        core::{Core, work::Task},
+        core::{step::Step, work::Task},
         jobs::transfer::TransferText,
         operation::Operation,
-        operations::End,
         state::State,
     },
 };
@@ -30,6 +29,19 @@ impl Extracts {
         !self.0.is_empty() && !state.history().is_asleep() && !state.path().batch().is_open()
     }
 
+    /// Adds a transfer, which waits until the open calls have their results.
+    pub fn wait(&mut self, operation: Operation, task: Task, text: Option<TransferText>) {
+        operation.waits();
+        self.0.push_back(Waiting { operation, task, text });
+    }
+
+    /// Takes out the one that has waited longest, which goes on.
+    pub fn next(&mut self) -> Option<Step> {
+        let Waiting { operation, task, text } = self.0.pop_front()?;
+        operation.goes_on(task.is_introduced());
+        Some(Step::Deliver(operation, task, text))
+    }
+
     /// Forgets those whose operations a cancel has ended.
     pub fn forget_ended(&mut self) {
         self.0.retain(|waiting| waiting.operation.is_open());
@@ -47,36 +59,9 @@ impl Extracts {
     }
 }
 
-impl Core {
-    /// Sets a transfer aside until the open calls have their results. A session that ends gets no more of them.
-    pub(super) fn set_aside(&mut self, operation: Operation, task: Task, text: Option<TransferText>) {
-        if !self.ending.goes_on() {
-            return self.finish(operation, End::Cancelled);
-        }
-        self.settle();
-        operation.waits();
-        self.upkeep.extracts.0.push_back(Waiting { operation, task, text });
-        self.answer_held();
-    }
-
-    /// Delivers the extract that has waited longest. The log is here, and nothing else runs.
-    pub(in crate::session::core) fn deliver_waiting(&mut self) {
-        if let Some(Waiting { operation, task, text }) = self.upkeep.extracts.0.pop_front() {
-            self.idle_gives_way();
-            operation.goes_on(task.is_introduced());
-            self.deliver(operation, task, text);
-        }
-    }
-
-    /// Ends the extracts that wait: no results come any more.
-    pub(in crate::session::core) fn end_waiting(&mut self) {
-        self.upkeep.extracts.operations().iter().for_each(|id| self.stop_running(Some(id)));
-    }
-}
-
-/// Whether the entries of a transfer may be written now. An extract waits for the results of open calls.
-pub(super) fn may_deliver(state: &State, task: &Task) -> bool {
-    task.may_part_a_batch() || !state.path().batch().is_open()
+/// Whether the entries of a transfer wait for the results of open calls.
+pub(in crate::session::core) fn must_wait(state: &State, task: &Task) -> bool {
+    !task.may_part_a_batch() && state.path().batch().is_open()
 }
 
 #[cfg(test)]
@@ -133,12 +118,12 @@ mod tests {
     fn a_session_is_idle_while_an_extract_waits_and_busy_while_it_is_written() {
         let (mut held, effects) = waiting(false);
         assert_eq!((count(&effects, "status_changed"), count(&effects, "settled")), (1, 1));
-        assert!(held.core.operations.idle().is_ok());
+        assert!(held.core.base.operations.idle().is_ok());
         let effects = held.write_message(3, &result());
         assert_eq!(count(&effects, "settled"), 0);
         let effects = held.turn();
         assert_eq!(count(&effects, "status_changed"), 1);
-        assert!(held.core.operations.idle().is_err());
+        assert!(held.core.base.operations.idle().is_err());
         let work = log_work(effects).expect("a write");
         assert_eq!(written(Some(&work)), ["custom_message"]);
         let effects = held.back(work);

@@ -1,4 +1,4 @@
-//! Appends: consecutive ones become one write, and each is answered with the maintenance that follows.
+//! Appends: consecutive ones become one write.
 
 use crate::{
     conversation::{
@@ -7,16 +7,15 @@ use crate::{
     },
     protocol::{
         errors::Failure,
-        types::{AppendAnswer, AppendParams},
+        types::{AppendAnswer, AppendParams, Next, Usage},
     },
     session::{
         core::{
-            Core,
+            base::Base,
             command::Command,
-            commands::append::Append,
+            commands::append::{self, Append},
             parts::log_gate::{Unanswered, Write},
-            recovering::reports,
-            standing::Standing,
+            step::Step,
         },
         effects::Ticket,
         state::State,
@@ -38,112 +37,91 @@ impl Write for Appends {
         }
     }
 
-    fn written(self: Box<Self>, core: &mut Core) {
-        core.appended(self.0);
-    }
-
-    fn not_written(self: Box<Self>, _: &mut Core, failure: &Failure) {
-        self.0.into_iter().for_each(|append| append.ticket.fail(failure));
-    }
-
-    fn again(self: Box<Self>, core: &mut Core) {
-        for Append { params, ticket, .. } in self.0.into_iter().rev() {
-            core.queue.put_back(Command::Append(params), ticket);
+    fn written(self: Box<Self>, base: &mut Base) -> Vec<Step> {
+        for append in &self.0 {
+            if append.params.context_id.is_some() {
+                base.contexts.is_answered(&append.context, &append.staged.entries, &base.state);
+            }
+            base.learn_from(&append.staged.entries);
         }
+        base.count();
+        vec![Step::Appended(self.0)]
+    }
+
+    fn not_written(self: Box<Self>, _: &mut Base, failure: &Failure) -> Vec<Step> {
+        self.0.into_iter().for_each(|append| append.ticket.fail(failure));
+        Vec::new()
+    }
+
+    fn again(self: Box<Self>, base: &mut Base) -> Vec<Step> {
+        for Append { params, ticket, .. } in self.0.into_iter().rev() {
+            base.queue.put_back(Command::Append(params), ticket);
+        }
+        Vec::new()
     }
 }
 
 impl Unanswered for Appends {
-    fn counted(self: Box<Self>, core: &mut Core) {
-        core.answer_appends(self.0);
+    fn counted(self: Box<Self>) -> Step {
+        Step::AnswerAppends(self.0)
     }
 }
 
-impl Core {
-    /// Writes an append, with those that follow it in the queue.
-    pub(in crate::session::core) fn append(&mut self, params: AppendParams, ticket: Ticket) {
-        let mut appends = self.in_a_row(params, ticket);
-        if !appends.is_empty() {
-            add_lines_for_others(&self.state, &mut self.stamps, &mut appends);
-            self.write(Box::new(Appends(appends)));
-        }
-    }
+/// Appends that are on disk, whose answers wait for counts.
+pub(in crate::session::core) fn uncounted(appends: Vec<Append>) -> Box<dyn Unanswered> {
+    Box::new(Appends(appends))
+}
 
-    /// Consecutive appends become one write. An append with a condition has to see those before it, so it begins the
-    /// next write. A failed answer is decided about before the next append.
-    fn in_a_row(&mut self, params: AppendParams, ticket: Ticket) -> Vec<Append> {
-        let mut appends = Vec::new();
-        self.stage(params, ticket, &mut appends);
-        loop {
-            match self.queue.next() {
-                Some((Command::Append(params), ticket))
-                    if !appends.last().is_some_and(Append::may_be_recovered)
-                        && params.parent_entry_id.is_none()
-                        && params.expected_leaf_id.is_none()
-                        && self.index.commands.is_empty()
-                        && self.log.is_free() =>
-                {
-                    if !self.stage(params, ticket, &mut appends) {
-                        return appends;
-                    }
-                }
-                Some((command, ticket)) => {
-                    self.queue.put_back(command, ticket);
+/// Writes an append, with those that follow it in the queue.
+pub(in crate::session::core) fn begin(base: &mut Base, params: AppendParams, ticket: Ticket) -> Option<Step> {
+    let mut appends = in_a_row(base, params, ticket);
+    if appends.is_empty() {
+        return None;
+    }
+    add_lines_for_others(&base.state, &mut base.stamps, &mut appends);
+    Some(Step::Write(Box::new(Appends(appends))))
+}
+
+/// Consecutive appends become one write. An append with a condition has to see those before it, so it begins the next write. A
+/// failed answer is decided about before the next append.
+fn in_a_row(base: &mut Base, params: AppendParams, ticket: Ticket) -> Vec<Append> {
+    let mut appends = Vec::new();
+    append::stage(base, params, ticket, &mut appends);
+    loop {
+        match base.queue.next() {
+            Some((Command::Append(params), ticket))
+                if !appends.last().is_some_and(Append::may_be_recovered)
+                    && params.parent_entry_id.is_none()
+                    && params.expected_leaf_id.is_none()
+                    && base.index.commands.is_empty()
+                    && base.log.is_free() =>
+            {
+                if !append::stage(base, params, ticket, &mut appends) {
                     return appends;
                 }
-                None => return appends,
             }
+            Some((command, ticket)) => {
+                base.queue.put_back(command, ticket);
+                return appends;
+            }
+            None => return appends,
         }
     }
+}
 
-    /// Appends are on disk. Where a compaction seems to be due, the decision waits for counts.
-    fn appended(&mut self, appends: Vec<Append>) {
-        for append in &appends {
-            if append.params.context_id.is_some() {
-                self.recoveries.contexts.is_answered(&append.context, &append.staged.entries, &self.state);
-            }
-            self.learn_from(&append.staged.entries);
-        }
-        self.count();
-        if Standing::of(self).seems_due() && self.log.is_free() {
-            return self.log.waits_for_counts(Box::new(Appends(appends)));
-        }
-        self.answer_appends(appends);
-    }
-
-    /// Answers appends that are on disk, announces their entries, and starts the maintenance that is due.
-    fn answer_appends(&mut self, appends: Vec<Append>) {
-        self.has_changed();
-        let remark = self.heed_report(&appends);
-        let model = appends.first().and_then(|append| append.model.clone());
-        let due = self.due_after(&appends);
-        let newest = appends.last().and_then(|append| append.staged.entries.last().cloned());
-        let usage = self.state.usage();
-        let last = appends.len().saturating_sub(1);
-        for (at, Append { staged, ticket, .. }) in appends.into_iter().enumerate() {
-            let visible = staged.entries.iter().filter(|entry| !entry.is_marker());
-            ticket.ok(&AppendAnswer {
-                entry_ids: visible.map(|entry| entry.id.clone()).collect(),
-                leaf_entry_id: self.state.visible_leaf(),
-                usage: usage.clone(),
-                next: self.next(due.as_ref().filter(|_| at == last)),
-            });
-            for entry in &staged.entries {
-                self.effects.announce(entry, None);
-            }
-        }
-        self.send_usage(usage.clone());
-        reports::tell_of_model(&self.effects, &self.state, model);
-        if let Some(newest) = newest {
-            self.tell_of(&newest);
-        }
-        if let Some((code, title, detail)) = remark {
-            self.effects.warn(code, title, detail);
-        }
-        self.tell_of_window();
-        match due {
-            None => self.look_ahead(&usage),
-            due => self.start_due(due),
+/// Answers appends, and announces their entries. `last` is the `next` of the last one.
+pub(in crate::session::core) fn answer(base: &Base, appends: Vec<Append>, usage: &Usage, next: &Next, last: &Next) {
+    let newest = appends.len().saturating_sub(1);
+    for (at, Append { staged, ticket, .. }) in appends.into_iter().enumerate() {
+        let visible = staged.entries.iter().filter(|entry| !entry.is_marker());
+        ticket.ok(&AppendAnswer {
+            entry_ids: visible.map(|entry| entry.id.clone()).collect(),
+            leaf_entry_id: base.state.visible_leaf(),
+            usage: usage.clone(),
+            next: if at == newest { last } else { next }.clone(),
+        });
+        for entry in &staged.entries {
+            base.effects.announce(entry, None);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Summaries ahead that came to nothing: when the next one may begin, and what the client is told.
 
-use super::{Ahead, Step};
+use super::Ahead;
 use crate::{
     compaction::fruitless::{self, Refused},
     conversation::{
@@ -13,6 +13,7 @@ use crate::{
         core::{
             costs::{FailedAhead, FailureAhead, Hour},
             parts::facts::Facts,
+            step::Step,
         },
         fault::{Fault, planted},
         operation::Operation,
@@ -181,7 +182,7 @@ impl Ahead {
         let failure = FailureAhead { context_tokens, span, row, model: model.clone(), settings: digest, why: recorded };
         failing.last = Some(Failed { refused, settings, model });
         failing.why = Some(why.clone());
-        steps.push(Step::Record(FailedAhead { tokens: 0, failure: Some(failure) }));
+        steps.push(Step::RecordFailure(FailedAhead { tokens: 0, failure: Some(failure) }));
         if row == TOLD_AFTER {
             let next = match self.used_up(facts) {
                 Some(said) => format!("The next one waits: {said}"),

@@ -61,7 +61,7 @@ fn near() -> Held {
 
 /// Writes the costs and failures that wait.
 fn record(held: &mut Held) {
-    while !held.core.costs.is_empty() {
+    while !held.core.base.costs.is_empty() {
         let work = log_work(held.turn()).expect("a write");
         held.back(work);
     }
@@ -681,7 +681,7 @@ fn a_ready_summary_is_spliced_in_where_another_program_has_written_behind_it() {
     held.feed(Input::FileTouched);
     write(&mut held);
     let reread = held.core.state().path().up_to(&leaf).expect("a path");
-    held.core.state.change(|history| history.set_path(crate::conversation::path::Path::of(&copied(&reread))));
+    held.core.base.state.change(|history| history.set_path(crate::conversation::path::Path::of(&copied(&reread))));
     assert_eq!(started(&say(&mut held, 2, long(3_000))), [Reason::Threshold]);
     let work = log_work(held.turn()).expect("the compaction is written");
     assert_eq!(outcomes(&held.back(work)), [Outcome::Completed]);
@@ -700,7 +700,7 @@ fn no_summary_begins_on_an_estimate_before_the_tokenizer_counts() {
     let settings = json!({"defaultModel": "p/m", "models": [model],
         "compaction": {"thresholdTokens": THRESHOLD, "keepRecentTokens": 500}});
     held.feed(Input::Layers(Layers::of(vec![(Source::Global, settings)])));
-    assert!(held.core.counting.runs());
+    assert!(held.core.base.counting.runs());
     assert!(planning(say(&mut held, 1, user("go on"))).is_none());
 }
 

@@ -11,7 +11,7 @@ mod tests;
 use crate::{
     compaction::request::is_too_early,
     conversation::{
-        entry::{self, Body, Entry, Stamps},
+        entry::{self, Body, Stamps},
         message::outline::Role,
         path::Path,
     },
@@ -19,11 +19,10 @@ use crate::{
     log::{Access, Unfinished},
     protocol::{
         errors::{Failure, Nothing},
-        notices::Warning,
         types::{CancelAnswer, Cancelled, CompactParams, Initiator, WaitingOperation, When},
     },
     session::{
-        core::work::Request,
+        core::{due::Due, step::Step, work::Request},
         effects::{Answer, Ticket},
         fault::{Fault, planted},
         kind::OperationKind,
@@ -32,8 +31,10 @@ use crate::{
         stop::Stop,
     },
 };
-use std::{collections::HashSet, sync::Arc};
-use stored::{AfterTurnWrite, Asker};
+use std::collections::HashSet;
+use stored::Asker;
+
+pub(in crate::session::core) use stored::Recorded;
 
 /// The compaction that waits for the end of the turn, and its entry in the file.
 #[derive(Default)]
@@ -44,9 +45,6 @@ pub(in crate::session::core) struct AfterTurn {
     is_unwritten: bool,
     /// A cancelled compaction that a restart would bring back: the entry which says that it waits no more is not on disk.
     withdrawn: Option<Withdrawn>,
-    /// A compaction that has started, or that the owner before has left behind, while the entry which says that it waits no
-    /// more is not on disk. The lock names it until then, also after its end: a restart does not bring it back.
-    begun: Option<Unfinished>,
 }
 
 /// A compaction that waits for the end of the turn.
@@ -64,22 +62,6 @@ struct Withdrawn {
     id: OperationId,
     /// The cancels that name it, with their answers. They are answered when the entry is on disk.
     cancels: Vec<(Ticket, Vec<Cancelled>)>,
-}
-
-/// A step of the compaction after the turn.
-pub(in crate::session::core) enum Step {
-    /// The path of a sleeping session is read.
-    Wake,
-    /// The entry is written.
-    Write(AfterTurnWrite),
-    /// The entry is on disk.
-    Announce(Arc<Entry>),
-    /// A request is answered.
-    Answer(Ticket, Answer),
-    /// The client is warned.
-    Warn(Warning),
-    /// The lock names the operations that run.
-    Record,
 }
 
 impl AfterTurn {
@@ -155,6 +137,12 @@ impl AfterTurn {
             && !planted(Fault::LaterForgotten)
     }
 
+    /// Takes out the compaction, if it is due.
+    pub fn take_due(&mut self, path: &Path) -> Option<Due> {
+        let request = if self.is_due(path) { self.take(None) } else { None };
+        request.map(|request| Due::Delayed(Box::new(request)))
+    }
+
     /// A message came: the turn that it belongs to may end the wait.
     pub fn message_came(&mut self) {
         if let Some(delayed) = &mut self.waiting {
@@ -170,11 +158,9 @@ impl AfterTurn {
         self.is_unwritten = self.is_outdated(state);
     }
 
-    /// The compaction has started, as one of these operations. The lock names it until the file does not.
-    pub fn begun(&mut self, id: &OperationId, running: Vec<Unfinished>, state: &State) {
-        if self.is_outdated(state) {
-            self.begun = running.into_iter().find(|it| it.operation_id == *id);
-        }
+    /// The compaction has started, as one of these operations. Returns it if the file names it still.
+    pub fn begun(&self, id: &OperationId, running: Vec<Unfinished>, state: &State) -> Option<Unfinished> {
+        running.into_iter().find(|it| it.operation_id == *id).filter(|_| self.is_outdated(state))
     }
 
     /// Takes out the compaction, if it is the one with this id, or any without one.

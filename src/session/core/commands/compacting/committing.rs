@@ -14,11 +14,12 @@ use crate::{
     },
     session::{
         core::{
-            Core,
-            commands::{compacting::result::sent, notices},
+            base::Base,
+            commands::{compacting::result::sent, founding, notices},
             costs::CostEntries,
+            due::Upkeep,
             parts::log_gate::Write,
-            standing::Standing,
+            step::{Ended, Step},
             work::Work,
         },
         fault::{Fault, planted},
@@ -55,103 +56,96 @@ impl Write for CompactionWrite {
         self.costs.entries.iter().chain([&self.entry]).chain(&self.mirrors).cloned().collect()
     }
 
-    fn written(self: Box<Self>, core: &mut Core) {
-        core.compacted(&self);
-    }
-
-    fn not_written(self: Box<Self>, core: &mut Core, failure: &Failure) {
-        if let Some(operation) = core.work.take_committing() {
-            core.finish(operation, End::Failed(failure.clone()));
-        }
-    }
-
-    /// The draft is checked again before the next try.
-    fn again(self: Box<Self>, core: &mut Core) {
-        core.costs.put_back(self.costs);
-        if let Some(operation) = core.work.take_committing() {
-            operation.commits_no_more();
-            core.work = Work::Drafted(operation, self.draft);
-        }
-    }
-}
-
-impl Core {
-    /// Writes a draft, if the entries that it covers did not change.
-    pub(in crate::session::core) fn commit(&mut self, operation: Operation, draft: Draft) {
-        if operation.is_stopped() {
-            return self.finish(operation, End::Cancelled);
-        }
-        let path = self.state.path();
-        let covered = draft.plan.path();
-        let cleared = |entry: &Arc<Entry>| matches!(entry.body, Body::ResetBoundary(_));
-        let grew = path.grew_from(covered) && !path[covered.len()..].iter().any(cleared);
-        if !(grew || planted(Fault::ChangedPathCovered) && path.len() >= covered.len()) {
-            let leaf = self.state.visible_leaf();
-            return self.finish(operation, End::Failed(Failure::ContentModified { leaf }));
-        }
-        operation.progress(Stage::Writing, 0, 1);
-        let stamp = self.stamps.stamp();
-        // Entries that came after the plan are kept as they are.
-        let newer = &path[covered.len()..];
-        let scale = draft.plan.demand.scale;
-        let newer_tokens: u64 = newer.iter().map(|entry| meter::sent(entry, scale.estimator())).sum();
-        let mut draft = match newer {
-            [] => draft,
-            // They may be reports, or announce other instructions.
-            _ => {
-                let meter = self.state.meter(scale.estimator());
-                let budget = self.state.measure_with(&meter).budget;
-                draft.with_overhead(budget, meter.calibrations().carried())
-            }
-        };
-        let tokens_after = draft.tokens_after + scale.size(newer_tokens);
-        let first_newer: Option<&EntryId> = newer.iter().find(|entry| entry.in_context()).map(|entry| &entry.id);
-        let (path, first_newer) = (path.clone(), first_newer.cloned());
-        if self.upkeep.moves.as_ref() == Some(&operation.id) {
-            return self.found(operation, &draft, first_newer.as_ref(), tokens_after);
-        }
-        let costs = self.costs.take(&self.state, &mut self.stamps);
-        let parent = costs.entries.last().or_else(|| path.last()).map(|leaf| &leaf.id);
-        draft.summary_times = self.upkeep.ahead.summary_times();
-        let spent = self.costs.carried(
-            &costs,
-            self.upkeep.ahead.unused_by_wall(&Standing::of(self).facts()),
-            &Standing::of(self).facts(),
-        );
-        let line = draft.line(&stamp, parent, &path, first_newer.as_ref(), tokens_after, spent);
-        match Entry::parse(line.into()) {
-            Ok(entry) if entry.is_too_large() => self.finish(operation, End::Failed(carries_too_much())),
-            Ok(entry) => {
-                operation.commits();
-                self.work = Work::Committing(operation);
-                let entry = Arc::new(entry);
-                let written = [costs.entries.as_slice(), std::slice::from_ref(&entry)].concat();
-                let mut mirrors = mirroring::with_mirrors(&path, &written, &draft.plan.prompts, &mut self.stamps);
-                let parent = mirrors.last().unwrap_or(&entry).id.clone();
-                mirrors.extend(self.upkeep.after_turn.entry_again(&parent, &mut self.stamps));
-                self.write(Box::new(CompactionWrite { costs, entry, mirrors, draft: Box::new(draft) }));
-            }
-            Err(error) => self.finish(operation, End::Failed(Failure::Internal(error.to_string()))),
-        }
-    }
-
-    /// The compaction is on disk.
-    fn compacted(&mut self, write: &CompactionWrite) {
-        let CompactionWrite { entry, draft, .. } = write;
-        let Some(operation) = self.work.take_committing() else { return };
+    fn written(self: Box<Self>, base: &mut Base) -> Vec<Step> {
+        let Some(operation) = base.work.take_committing() else { return Vec::new() };
         operation.progress(Stage::Writing, 1, 1);
-        let made = &draft.origin();
-        self.costs.lacked(made.unaffordable);
-        self.state.change(History::trim);
-        for entry in write.entries() {
-            self.effects.announce(&entry, Some(operation.id.clone()));
+        let made = &self.draft.origin();
+        base.costs.lacked(made.unaffordable);
+        base.state.change(History::trim);
+        for entry in self.entries() {
+            base.effects.announce(&entry, Some(operation.id.clone()));
         }
-        self.sent_usage = self.state.usage();
-        operation.emit(Event::UsageUpdated { usage: self.sent_usage.clone() });
-        let end = match sent(entry, made, &draft.shortened) {
+        base.sent_usage = base.state.usage();
+        operation.emit(Event::UsageUpdated { usage: base.sent_usage.clone() });
+        let end = match sent(&self.entry, made, &self.draft.shortened) {
             Some(result) => End::Completed(Product::Compaction(result)),
             None => End::Failed(defect()),
         };
-        self.finish_with(operation, end, notices::of_shortened(&draft.shortened));
+        vec![Step::End(Ended { operation, end, notice: notices::of_shortened(&self.draft.shortened) })]
     }
+
+    fn not_written(self: Box<Self>, base: &mut Base, failure: &Failure) -> Vec<Step> {
+        let operation = base.work.take_committing();
+        operation.map(|operation| Step::end(operation, End::Failed(failure.clone()))).into_iter().collect()
+    }
+
+    /// The draft is checked again before the next try.
+    fn again(self: Box<Self>, base: &mut Base) -> Vec<Step> {
+        base.costs.put_back(self.costs);
+        if let Some(operation) = base.work.take_committing() {
+            operation.commits_no_more();
+            base.work = Work::Drafted(operation, self.draft);
+        }
+        Vec::new()
+    }
+}
+
+/// Writes a draft, if the entries that it covers did not change.
+pub(in crate::session::core) fn commit(
+    base: &mut Base,
+    upkeep: &mut Upkeep,
+    operation: Operation,
+    draft: Draft,
+) -> Option<Step> {
+    if operation.is_stopped() {
+        return Some(Step::end(operation, End::Cancelled));
+    }
+    let path = base.state.path();
+    let covered = draft.plan.path();
+    let cleared = |entry: &Arc<Entry>| matches!(entry.body, Body::ResetBoundary(_));
+    let grew = path.grew_from(covered) && !path[covered.len()..].iter().any(cleared);
+    if !(grew || planted(Fault::ChangedPathCovered) && path.len() >= covered.len()) {
+        let leaf = base.state.visible_leaf();
+        return Some(Step::end(operation, End::Failed(Failure::ContentModified { leaf })));
+    }
+    operation.progress(Stage::Writing, 0, 1);
+    let stamp = base.stamps.stamp();
+    // Entries that came after the plan are kept as they are.
+    let newer = &path[covered.len()..];
+    let scale = draft.plan.demand.scale;
+    let newer_tokens: u64 = newer.iter().map(|entry| meter::sent(entry, scale.estimator())).sum();
+    let mut draft = match newer {
+        [] => draft,
+        // They may be reports, or announce other instructions.
+        _ => {
+            let meter = base.state.meter(scale.estimator());
+            let budget = base.state.measure_with(&meter).budget;
+            draft.with_overhead(budget, meter.calibrations().carried())
+        }
+    };
+    let tokens_after = draft.tokens_after + scale.size(newer_tokens);
+    let first_newer: Option<&EntryId> = newer.iter().find(|entry| entry.in_context()).map(|entry| &entry.id);
+    let (path, first_newer) = (path.clone(), first_newer.cloned());
+    if upkeep.moves.as_ref() == Some(&operation.id) {
+        return founding::found(base, operation, &draft, first_newer.as_ref(), tokens_after);
+    }
+    let costs = base.costs.take(&base.state, &mut base.stamps);
+    let parent = costs.entries.last().or_else(|| path.last()).map(|leaf| &leaf.id);
+    draft.summary_times = upkeep.ahead.summary_times();
+    let spent = base.costs.carried(&costs, upkeep.ahead.unused_by_wall(&base.facts()), &base.facts());
+    let line = draft.line(&stamp, parent, &path, first_newer.as_ref(), tokens_after, spent);
+    Some(match Entry::parse(line.into()) {
+        Ok(entry) if entry.is_too_large() => Step::end(operation, End::Failed(carries_too_much())),
+        Ok(entry) => {
+            operation.commits();
+            base.work = Work::Committing(operation);
+            let entry = Arc::new(entry);
+            let written = [costs.entries.as_slice(), std::slice::from_ref(&entry)].concat();
+            let mut mirrors = mirroring::with_mirrors(&path, &written, &draft.plan.prompts, &mut base.stamps);
+            let parent = mirrors.last().unwrap_or(&entry).id.clone();
+            mirrors.extend(upkeep.after_turn.entry_again(&parent, &mut base.stamps));
+            Step::Write(Box::new(CompactionWrite { costs, entry, mirrors, draft: Box::new(draft) }))
+        }
+        Err(error) => Step::end(operation, End::Failed(Failure::Internal(error.to_string()))),
+    })
 }

@@ -7,7 +7,7 @@ use crate::{
     protocol::errors::Failure,
     provider::{Api, Delivery, codec},
     session::{
-        core::recovering::reports::contexts::Identity,
+        core::parts::contexts::Identity,
         effects::Answer,
         state::{View, request::LiveRequest},
     },

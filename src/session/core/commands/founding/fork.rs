@@ -6,7 +6,6 @@ use crate::{
         core::{
             Core,
             command::{Command, SessionMethod},
-            standing::Standing,
         },
         effects::{Effect, Ticket},
         forking::Forking,
@@ -17,13 +16,13 @@ impl SessionMethod for SessionFork {
     fn handle(core: &mut Core, params: ForkParams, ticket: Ticket) {
         // Its user is there.
         core.is_active();
-        if let Err(failure) = Standing::of(core).free() {
+        if let Err(failure) = core.base.free() {
             return ticket.fail(&failure);
         }
-        let Some(library) = core.state.history().library() else {
-            return core.await_index(Command::call::<Self>(params), ticket);
+        let Some(library) = core.base.state.history().library() else {
+            return core.base.await_index(Command::call::<Self>(params), ticket);
         };
-        match Forking::of(&core.state, library, params, &mut core.stamps) {
+        match Forking::of(&core.base.state, library, params, &mut core.base.stamps) {
             Ok(forking) => ticket.leave_to(|number| Effect::Fork(number, Box::new(forking))),
             Err(failure) => ticket.fail(&failure),
         }

@@ -46,7 +46,7 @@ fn codes(effects: &[Effect]) -> Vec<NoticeCode> {
 }
 
 fn tokens(held: &Held) -> u64 {
-    held.core.state.measure().context_tokens
+    held.core.base.state.measure().context_tokens
 }
 
 /// Tokens that the next one may take.
@@ -164,10 +164,10 @@ fn a_request_of_a_summary_that_a_compaction_has_taken_over_has_a_use() {
         while started(&say(&mut held, number, long(3_500))).is_empty() {
             number += 1;
         }
-        assert!(held.core.work.drafting(&order.id).is_some(), "a compaction begins with it");
+        assert!(held.core.base.work.drafting(&order.id).is_some(), "a compaction begins with it");
         held.feed(report(&order.id, 5_000));
         assert_eq!(tokens_left(&held), fruitless::most(WINDOW));
-        assert_eq!(held.core.costs.len(), costs, "no failure of a summary ahead is recorded");
+        assert_eq!(held.core.base.costs.len(), costs, "no failure of a summary ahead is recorded");
     }
 }
 
@@ -282,12 +282,12 @@ fn a_failed_request_that_may_have_been_read_is_no_cost() {
     let order = ask(&mut held);
     held.feed(at_stake(&order.id, 1_000));
     held.feed(Input::Drafted(order.id, Err(Failure::Internal("the provider failed".to_owned()))));
-    assert_eq!(held.core.costs.spent(&Standing::of(&held.core).facts()).total.requests, 0);
+    assert_eq!(held.core.base.costs.spent(&Standing::of(&held.core).facts()).total.requests, 0);
     let work = log_work(held.turn()).expect("a write");
     assert_eq!(written(Some(&work)), ["custom"], "one entry, and no cost");
     held.back(work);
     assert_eq!(
-        (held.core.costs.spent(&Standing::of(&held.core).facts()).total.requests, held.core.costs.len()),
+        (held.core.base.costs.spent(&Standing::of(&held.core).facts()).total.requests, held.core.base.costs.len()),
         (0, 0)
     );
     assert_eq!(tokens_left(&held), fruitless::most(WINDOW) - 1_000);
@@ -309,10 +309,10 @@ fn a_failure_is_kept_over_a_reopening_with_its_tokens_its_rest_and_its_number() 
     };
     let mut held = near();
     let order = ask(&mut held);
-    let before = held.core.state.visible_leaf();
+    let before = held.core.base.state.visible_leaf();
     assert_eq!(codes(&fail(&mut held, order)), []);
     record(&mut held);
-    assert_eq!(held.core.state.visible_leaf(), before);
+    assert_eq!(held.core.base.state.visible_leaf(), before);
     let mut held = reopened(held);
     for number in 2..6 {
         assert!(planning(say(&mut held, number, user("go on"))).is_none(), "message {number}");

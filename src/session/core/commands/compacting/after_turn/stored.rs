@@ -1,6 +1,6 @@
 //! The compaction after the turn in the file: an entry with its request, or one that says that it waits no more.
 
-use super::{AfterTurn, Delayed, Step, cancelled, request};
+use super::{AfterTurn, Delayed, cancelled, request};
 use crate::{
     conversation::{
         entry::{Entry, Stamp, Stamps},
@@ -15,8 +15,8 @@ use crate::{
         types::CompactParams,
     },
     session::{
-        core::{Core, parts::log_gate::Write, work::Request},
-        effects::{Answer, Effect, Effects, Ticket},
+        core::{base::Base, parts::log_gate::Write, step::Step, work::Request},
+        effects::{Answer, Ticket},
         jobs::defect,
         kind::OperationKind,
         log_work::Adds,
@@ -40,7 +40,7 @@ struct Stored {
 }
 
 /// A request for a compaction after the turn, while its entry is being written.
-pub(super) struct Asker {
+pub(in crate::session::core) struct Asker {
     /// The id of the compaction.
     pub id: OperationId,
     /// The request, if it does not wait for the end of the compaction.
@@ -79,20 +79,27 @@ impl Write for AfterTurnWrite {
         vec![self.entry.clone()]
     }
 
-    fn written(self: Box<Self>, core: &mut Core) {
-        let steps = core.upkeep.after_turn.written(*self);
-        core.follow_after_turn(steps);
+    fn written(self: Box<Self>, _: &mut Base) -> Vec<Step> {
+        vec![Step::AfterTurn(Recorded::Written(*self))]
     }
 
-    fn not_written(self: Box<Self>, core: &mut Core, failure: &Failure) {
-        let steps = core.upkeep.after_turn.not_written(failure, self.asker);
-        core.follow_after_turn(steps);
+    fn not_written(self: Box<Self>, _: &mut Base, failure: &Failure) -> Vec<Step> {
+        vec![Step::AfterTurn(Recorded::Failed(self.asker, failure.clone()))]
     }
 
-    fn again(self: Box<Self>, core: &mut Core) {
-        let steps = core.upkeep.after_turn.write(self.asker, &core.state, &mut core.stamps);
-        core.follow_after_turn(steps);
+    fn again(self: Box<Self>, _: &mut Base) -> Vec<Step> {
+        vec![Step::AfterTurn(Recorded::Again(self.asker))]
     }
+}
+
+/// The outcome of a write of the entry about the compaction after the turn.
+pub(in crate::session::core) enum Recorded {
+    /// It is on disk.
+    Written(AfterTurnWrite),
+    /// It could not be written.
+    Failed(Option<Asker>, Failure),
+    /// Another program was faster.
+    Again(Option<Asker>),
 }
 
 /// An entry with this data after `parent`.
@@ -103,15 +110,15 @@ fn entry_of(data: Value, parent: Option<&EntryId>, stamp: &Stamp) -> Option<Arc<
 
 impl AfterTurn {
     /// The compaction that waited when the file was closed, or when its owner died. It starts after the next turn. One that
-    /// had started has its end among those `left_behind`.
-    pub fn recalled(state: &State, access: Access, left_behind: &[Unfinished]) -> Self {
+    /// had started has its end among those `left_behind`: the lock names it until an entry says that it waits no more.
+    pub fn recalled(state: &State, access: Access, left_behind: &[Unfinished]) -> (Self, Option<Unfinished>) {
         let stored = Stored::on(state.path(), &state.id).filter(|_| access != Access::Read);
-        let Some(Stored { operation_id: id, since, params }) = stored else { return Self::default() };
+        let Some(Stored { operation_id: id, since, params }) = stored else { return Default::default() };
         match left_behind.iter().find(|left| left.operation_id == id) {
-            Some(left) => Self { is_unwritten: true, begun: Some(left.clone()), ..Self::default() },
+            Some(left) => (Self { is_unwritten: true, ..Self::default() }, Some(left.clone())),
             None => {
                 let request = request(id, params, Asked::Unasked);
-                Self { waiting: Some(Delayed { request, since, rests: true }), ..Self::default() }
+                (Self { waiting: Some(Delayed { request, since, rests: true }), ..Self::default() }, None)
             }
         }
     }
@@ -179,8 +186,17 @@ impl AfterTurn {
             }
         };
         match entry_of(data, state.path().last().map(|leaf| &leaf.id), &stamps.stamp()) {
-            Some(entry) => vec![Step::Write(AfterTurnWrite { entry, asker })],
+            Some(entry) => vec![Step::Write(Box::new(AfterTurnWrite { entry, asker }))],
             None => self.not_written(&defect(), asker),
+        }
+    }
+
+    /// Goes on after a write of the entry.
+    pub fn recorded(&mut self, outcome: Recorded, state: &State, stamps: &mut Stamps) -> Vec<Step> {
+        match outcome {
+            Recorded::Written(write) => self.written(write),
+            Recorded::Failed(asker, failure) => self.not_written(&failure, asker),
+            Recorded::Again(asker) => self.write(asker, state, stamps),
         }
     }
 
@@ -217,28 +233,18 @@ impl AfterTurn {
         reply.into_iter().chain(refused).map(fail).collect()
     }
 
-    /// The log is lost: no entry can say that a compaction which has started waits no more.
+    /// The log is lost: no entry can say that the compaction which has started waits no more.
     pub fn lost(&mut self) -> Vec<Step> {
-        if self.begun.is_some() { self.not_written(&defect(), None) } else { Vec::new() }
+        self.not_written(&defect(), None)
     }
 
     /// The newest entry is on disk, or cannot be written: the lock names what runs. The cancels of a compaction that no restart
     /// brings back, or whose entry cannot be written, are answered.
     fn settled(&mut self) -> Vec<Step> {
-        let mut steps: Vec<Step> = self.begun.take().map(|_| Step::Record).into_iter().collect();
+        let mut steps = vec![Step::Release];
         if !self.is_unwritten {
             steps.extend(self.withdrawn.take().into_iter().flat_map(|it| it.cancels).map(cancelled));
         }
         steps
-    }
-
-    /// Records these operations in the lock, and the compaction after the turn that a restart would bring back.
-    pub fn record(&self, mut operations: Vec<Unfinished>, effects: &Effects) {
-        if let Some(begun) = &self.begun
-            && operations.iter().all(|it| it.operation_id != begun.operation_id)
-        {
-            operations.push(begun.clone());
-        }
-        effects.push(Effect::Record(operations));
     }
 }

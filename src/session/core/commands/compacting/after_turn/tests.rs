@@ -3,7 +3,6 @@
 mod moved;
 
 use super::{AfterTurn, Step};
-use crate::session::core::standing::Standing;
 use crate::{
     compaction::request::PlanRequest,
     conversation::entry::Stamps,
@@ -17,6 +16,7 @@ use crate::{
         core::{
             Input, Over,
             command::Command,
+            commands::status,
             held::{
                 self, Held, answer, answered, events, job, line, log_work, messages, named, notices, outcomes, plan,
                 written,
@@ -93,7 +93,8 @@ fn the_part_alone_has_one_compaction_and_knows_when_its_entry_is_to_be_written()
     let id = part.status().expect("it waits").operation_id;
     assert_eq!(part.withdraw(None, Access::Write).map(|it| it.id), Some(id));
     assert!(part.must_write(Access::Read) && !part.waits(), "a cancel waits for its entry");
-    assert!(part.write_due(Ok(()), state, &mut stamps).is_empty(), "no path names it");
+    let steps = part.write_due(Ok(()), state, &mut stamps);
+    assert!(matches!(*steps, [Step::Release]), "no path names it");
     assert!(!part.must_write(Access::Write));
 }
 
@@ -257,7 +258,7 @@ fn a_cancel_of_another_operation_or_request_leaves_it() {
 
 /// The compactions that wait, as `session/status` lists them.
 fn waiting(held: &Held) -> Vec<String> {
-    held.core.status_answer().waiting.into_iter().map(|it| it.operation_id.to_string()).collect()
+    status::answer(&held.core).waiting.into_iter().map(|it| it.operation_id.to_string()).collect()
 }
 
 fn id_of(effects: &[Effect], number: u64) -> String {
@@ -303,14 +304,14 @@ fn its_answer_follows_its_entry_on_disk_and_fails_with_it() {
 fn it_is_listed_while_it_waits() {
     let mut held = session();
     let id = id_of(&ask(&mut held, 1, json!({"instructions": "Briefly."})), 1);
-    let status = json!(held.core.status_answer());
+    let status = json!(status::answer(&held.core));
     assert_eq!(status["operations"], json!([]));
     let listed = &status["waiting"][0];
     assert_eq!((&listed["operationId"], &listed["when"]), (&json!(id), &json!("after_turn")));
     assert_eq!((&listed["kind"], &listed["hasInstructions"]), (&json!("compaction"), &json!(true)));
     assert!(listed["since"].as_str().is_some_and(|since| since.ends_with('Z')), "{listed}");
     held.write_message(2, &done());
-    let status = json!(held.core.status_answer());
+    let status = json!(status::answer(&held.core));
     assert_eq!((&status["waiting"], &status["operations"][0]["operationId"]), (&json!([]), &json!(id)));
 }
 
@@ -318,8 +319,8 @@ fn it_is_listed_while_it_waits() {
 fn nothing_is_busy_because_of_it() {
     let mut held = session();
     ask(&mut held, 1, json!({}));
-    assert!(Standing::of(&held.core).free().is_ok());
-    assert_eq!(held.core.status().kind, crate::protocol::types::StatusKind::Idle);
+    assert!(held.core.base.free().is_ok());
+    assert_eq!(held.core.base.operations.status().kind, crate::protocol::types::StatusKind::Idle);
     held.begin_draft(2);
 }
 

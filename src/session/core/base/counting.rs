@@ -1,15 +1,12 @@
 //! Counting the estimated entries of a session by the tokenizer, in the background.
 
-use crate::{
-    conversation::entry::Entry,
-    ids::EntryId,
-    session::{core::Core, jobs::Job},
-};
+use super::Base;
+use crate::{conversation::entry::Entry, ids::EntryId, session::jobs::Job};
 use std::{collections::HashSet, sync::Arc};
 
 /// Whether entries are being counted.
 #[derive(Default)]
-pub(super) enum Counting {
+pub(in crate::session::core) enum Counting {
     /// No entries are being counted.
     #[default]
     No,
@@ -24,26 +21,16 @@ impl Counting {
     }
 }
 
-impl Core {
+impl Base {
     /// Counts the estimated entries of the context in the background, unless they are few.
-    pub(super) fn count(&mut self) {
+    pub fn count(&mut self) {
         self.count_except(&HashSet::new());
     }
 
-    /// A count is done.
-    pub(super) fn counted(&mut self) {
+    /// A count is done. Entries that came meanwhile are counted next.
+    pub fn counted(&mut self) {
         if let Counting::Running(done) = std::mem::take(&mut self.counting) {
             self.count_except(&done);
-        }
-        let answered = self.unanswered_were_counted();
-        if !self.work.is_in_front() {
-            if !answered {
-                self.send_usage(self.state.usage());
-            }
-            self.answer_held();
-        }
-        if answered {
-            self.continue_indexing();
         }
     }
 
