@@ -166,6 +166,12 @@ impl Fullness {
         self.evident_tokens > self.budget.window && self.window_source != SaidBy::Default
     }
 
+    /// The parts of the context of a path, if it is over a window that somebody stated.
+    #[must_use]
+    pub fn too_large(&self, path: &Path) -> Option<Floor> {
+        self.is_over_its_window().then(|| self.floor(path))
+    }
+
     /// The parts of the context of a path that no compaction summarizes.
     #[must_use]
     pub fn floor(&self, path: &Path) -> Floor {

@@ -576,6 +576,12 @@ impl From<WireUsage> for Usage {
     }
 }
 
+/// The `errorMessage` of a message, as JSON.
+#[must_use]
+pub fn error_of(json: &str) -> Option<String> {
+    value(json)?["errorMessage"].as_str().map(str::to_owned)
+}
+
 /// A JSON text as a value. A number that is too large for any reader becomes null: it must not take along what stands
 /// beside it. None where the text is no JSON.
 #[must_use]

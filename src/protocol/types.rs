@@ -247,7 +247,7 @@ pub struct SessionInfo {
 }
 
 /// Activity of a session.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Status {
     /// Kind of activity.
@@ -262,10 +262,11 @@ pub struct Status {
 }
 
 /// Kinds of activity.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StatusKind {
     /// No operation runs.
+    #[default]
     Idle,
     /// A turn runs.
     Running,

@@ -9,7 +9,6 @@
 
 mod agenda;
 mod automatic;
-mod background;
 mod base;
 pub mod command;
 pub mod commands;
@@ -20,18 +19,16 @@ mod ending;
 #[cfg(test)]
 pub(super) mod held;
 mod idle;
-mod learning;
-pub mod load;
 pub mod parts;
 pub mod recovering;
 pub mod relayer;
 mod standing;
 mod starting;
 mod step;
-mod switching;
 #[cfg(test)]
 mod tests;
 mod transfers;
+mod upkeep;
 mod work;
 mod writing;
 
@@ -54,24 +51,22 @@ use crate::{
     session::core::{
         agenda::Unit,
         automatic::speculating,
-        background::FileChanges,
-        base::{Base, Ending},
+        base::{Base, Ending, following::FileChanges},
         command::Command,
         commands::{
             compacting::{
                 self,
                 after_turn::{self, AfterTurn},
-                committing, reporting,
+                committing, ordering, reporting,
             },
             founding,
         },
-        due::Upkeep,
         idle::{Idle, maintenance},
-        parts::log_gate::Write,
         recovering::Recoveries,
         standing::Standing,
-        step::Step,
+        step::{Step, Write},
         transfers::referring,
+        upkeep::Upkeep,
         work::{TransferPhase, Unbegun, Work},
         writing::{appends, edits},
     },
@@ -160,6 +155,10 @@ pub struct Core {
     /// Operations that end before their starts, cancelled ones above all. They start and end when the log is here and no other
     /// is open.
     cancelled: Vec<Unbegun>,
+    /// The write with which the log is out.
+    write: Option<Box<dyn Write>>,
+    /// The answers of a write that wait for counts.
+    uncounted: Option<Step>,
     changes: FileChanges,
     idle: Idle,
     upkeep: Upkeep,
@@ -179,6 +178,8 @@ impl Core {
         Self {
             base,
             cancelled: Vec::new(),
+            write: None,
+            uncounted: None,
             changes: FileChanges::default(),
             idle: Idle::new(at.now),
             upkeep: Upkeep { after_turn, ..Upkeep::default() },
@@ -476,7 +477,7 @@ impl Core {
             Step::Draft(operation, made, focus) => {
                 compacting::draft(&mut self.base, &mut self.upkeep.ahead, operation, made, focus);
             }
-            Step::DraftAhead(draft) => compacting::order(&self.base, &OperationKind::Speculation, draft),
+            Step::DraftAhead(draft) => ordering::order(&self.base, &OperationKind::Speculation, draft),
             Step::Recover(due, written) => self.recover(due, written),
             Step::Commit(operation, draft) => {
                 let step = committing::commit(&mut self.base, &mut self.upkeep, operation, *draft);
@@ -501,7 +502,8 @@ impl Core {
     /// Writes entries. The result comes back as an input.
     fn write(&mut self, mut write: Box<dyn Write>) {
         let work = writing::work(&mut self.base, &self.upkeep.after_turn, &mut *write);
-        self.base.log.writes(write);
+        self.base.log.writes(write.follow_up());
+        self.write = Some(write);
         self.base.effects.push(Effect::Log(work));
     }
 }

@@ -5,18 +5,17 @@ pub(super) mod pruning;
 pub(super) mod resuming;
 pub(super) mod speculating;
 pub(super) mod speculation;
+pub(super) mod switching;
 
 use super::{
     base::Base,
     commands::prune,
-    due::{Due, DueCompaction, Upkeep},
+    due::{Due, DueCompaction},
     edit::Staged,
-    parts::{
-        held_contexts::Starts,
-        log_gate::{FollowUp, Write},
-    },
-    step::Step,
-    work::Work,
+    parts::{held_contexts::Starts, log_gate::FollowUp},
+    step::{Step, Write},
+    upkeep::Upkeep,
+    work::{Unstarted, Work},
 };
 use crate::{
     compaction::{
@@ -35,7 +34,7 @@ use crate::{
         fault::{Fault, planted},
         jobs::Focus,
         kind::{OperationKind, Product},
-        operations::{End, Place},
+        operations::End,
         state::State,
         stop::Stop,
     },
@@ -78,7 +77,7 @@ impl Write for Relief {
         vec![Step::AnswerContexts]
     }
 
-    fn follow_up(&self) -> FollowUp<'_> {
+    fn follow_up(&self) -> FollowUp {
         FollowUp::Measure
     }
 }
@@ -128,7 +127,8 @@ pub(super) fn begin(base: &mut Base, upkeep: &mut Upkeep, due: DueCompaction) {
     let kind = OperationKind::Compaction(reason);
     let Some(asked) = speculating::splice(base, &mut upkeep.ahead, kind.clone(), &id, asked) else { return };
     let stop = Stop::default();
-    let operation = base.open(kind, Place::Top(id.clone()), asked, base.state.usage(), stop.clone());
+    let unstarted = Unstarted { id: id.clone(), kind, asked, stop: stop.clone() };
+    let operation = base.open(unstarted, base.state.usage());
     base.plan(id, Cause::Due, former, stop);
     base.work = Work::Preparing(operation, Focus::default());
 }

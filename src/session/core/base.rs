@@ -2,10 +2,14 @@
 //! it, and it knows none of them.
 
 mod counting;
+pub(super) mod following;
 mod indexing;
+pub(super) mod learning;
 
 pub(super) use counting::Counting;
 pub(super) use indexing::{IndexBuild, IndexWait};
+
+use learning::Learning;
 
 use crate::{
     compaction::request::{Cause, PlanRequest},
@@ -21,12 +25,11 @@ use crate::{
         core::{
             Moment,
             costs::{Costs, Lack},
-            learning::Learning,
             parts::{
                 contexts::Contexts, facts::Facts, held_contexts::HeldContexts, lock::Lock, log_gate::LogGate,
                 queue::Queue, reads::Reads,
             },
-            work::Work,
+            work::{Unstarted, Work},
         },
         effects::{Effects, Ticket},
         fault::{Fault, planted},
@@ -177,8 +180,21 @@ impl Base {
         self.around.as_ref().filter(|around| matches!(around.kind, OperationKind::Idle { .. }))
     }
 
-    /// Starts an operation. A start is recorded before it is sent.
-    pub fn open(&self, kind: OperationKind, place: Place, asked: Asked<Ticket>, usage: Usage, stop: Stop) -> Operation {
+    /// Starts an operation. `usage`: the usage before it.
+    pub(super) fn open(&self, unstarted: Unstarted, usage: Usage) -> Operation {
+        let Unstarted { id, kind, asked, stop } = unstarted;
+        self.open_at(Place::Top(id), kind, asked, usage, stop)
+    }
+
+    /// Starts an operation inside of another one, which goes on around it and ends after it.
+    pub fn open_inside(&mut self, around: Operation, kind: OperationKind, usage: Usage, stop: Stop) -> Operation {
+        let place = around.part(self.stamps.operation());
+        self.around = Some(around);
+        self.open_at(place, kind, Asked::Introduced, usage, stop)
+    }
+
+    /// A start is recorded before it is sent.
+    fn open_at(&self, place: Place, kind: OperationKind, asked: Asked<Ticket>, usage: Usage, stop: Stop) -> Operation {
         let started_at = entry::timestamp(self.stamps.now());
         let opening = Opening { kind, place, asked, usage, stop, started: self.now, started_at };
         self.lock.record(self.operations.unfinished_with(&opening), &self.effects);

@@ -10,6 +10,7 @@ mod export;
 pub(in crate::session::core) mod founding;
 mod idle;
 mod label;
+pub mod load;
 pub mod notices;
 mod pins;
 pub(in crate::session::core) mod prune;

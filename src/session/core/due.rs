@@ -1,47 +1,13 @@
 //! Maintenance that is due and has not started.
 
-use super::{
-    automatic::speculation::Ahead,
-    commands::{compacting::after_turn::AfterTurn, notices::Told},
-    edit::Staged,
-    parts::switches::Switches,
-    transfers::{Extracts, Relays},
-    work::Request,
-};
+use super::{edit::Staged, work::Request};
 use crate::{
-    compaction::{decide::Rest, prune::pays::Considered, recovery::Remedy},
+    compaction::recovery::Remedy,
     conversation::attempts::Attempted,
     ids::{EntryId, ModelRef, OperationId},
     protocol::events::{Event, Reason, RecoveryAction, RecoveryReason},
     session::{effects::Ticket, operations::Asked, stop::Stop},
 };
-
-/// The facts about maintenance that no entry stores.
-#[derive(Default)]
-pub(super) struct Upkeep {
-    /// An automatic compaction that did not complete.
-    pub rest: Option<Rest>,
-    /// A change of the model that is not decided about.
-    pub switches: Switches,
-    /// Whether maintenance was due at the end of a transfer, and is not decided about.
-    pub behind_transfer: bool,
-    /// The compaction that waits for the end of the turn.
-    pub after_turn: AfterTurn,
-    /// The summary that is made ahead.
-    pub ahead: Ahead,
-    /// The notices that were sent.
-    pub told: Told,
-    /// Handoffs by maintenance.
-    pub relays: Relays,
-    /// Extracts that wait for the results of open calls, the oldest first.
-    pub extracts: Extracts,
-    /// The compaction whose summary goes into a new session.
-    pub moves: Option<OperationId>,
-    /// The undo after which automatic compaction acts again, as the client was told.
-    pub resumed: Option<EntryId>,
-    /// The last decision about a pruning.
-    pub pruning: Option<Considered>,
-}
 
 /// Maintenance that is due.
 #[expect(clippy::large_enum_variant, reason = "one lives at a time")]

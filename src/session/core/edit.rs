@@ -12,11 +12,10 @@ use crate::{
         Method,
         errors::Failure,
         events::Event,
-        types::{EntryIdAnswer, Next},
+        types::{EntryIdAnswer, Next, Status},
     },
     session::{
-        core::base::Base,
-        effects::Answer,
+        effects::{Answer, Ticket},
         log_work::Fetch,
         state::{ModelInForce, State},
     },
@@ -41,7 +40,7 @@ pub trait EditMethod: Method + 'static {
     ///
     /// # Errors
     /// When a defect left nothing to answer with.
-    fn answer(base: &Base, staged: &Staged) -> Result<Self::Answer, Failure>;
+    fn answer(state: &State, staged: &Staged) -> Result<Self::Answer, Failure>;
 
     /// The event that follows those of the entries.
     fn event(_state: &State, _staged: &Staged) -> Option<Event> {
@@ -63,7 +62,7 @@ pub trait Edit: Send {
     /// Those of the method.
     fn stage(&self, state: &State, stamps: &mut Stamps) -> Result<Staged, NotStaged>;
     /// [`EditMethod::answer`].
-    fn answer(&self, base: &Base, staged: &Staged) -> Answer;
+    fn answer(&self, state: &State, staged: &Staged) -> Answer;
     /// [`EditMethod::event`].
     fn event(&self, state: &State, staged: &Staged) -> Option<Event>;
     /// [`EditMethod::rewrites_context`].
@@ -82,8 +81,8 @@ impl<M: EditMethod> Edit for Request<M> {
         M::stage(state, &self.0, stamps)
     }
 
-    fn answer(&self, base: &Base, staged: &Staged) -> Answer {
-        M::answer(base, staged).into()
+    fn answer(&self, state: &State, staged: &Staged) -> Answer {
+        M::answer(state, staged).into()
     }
 
     fn event(&self, state: &State, staged: &Staged) -> Option<Event> {
@@ -93,6 +92,13 @@ impl<M: EditMethod> Edit for Request<M> {
     fn rewrites_context(&self) -> bool {
         M::rewrites_context(&self.0)
     }
+}
+
+/// An edit with its entries.
+pub(in crate::session::core) struct EditWrite {
+    pub edit: Box<dyn Edit>,
+    pub staged: Staged,
+    pub ticket: Ticket,
 }
 
 /// Entries that are to be written for a request, and values for its answer.
@@ -110,8 +116,10 @@ pub struct Staged {
     pub undoing: Option<Box<Undoing>>,
     /// The model and its window before entries that may change them.
     pub before: Option<Box<ModelInForce>>,
-    /// The maintenance that follows.
+    /// The maintenance that follows, when the entries are on disk.
     pub next: Next,
+    /// The status of the session, when the entries are on disk.
+    pub status: Status,
 }
 
 /// The reason why a request has no entries.

@@ -5,13 +5,10 @@ use super::{
     base::{Ending, IndexBuild},
     command::Command,
     idle::{maintenance, rounds},
-    parts::{
-        held_contexts::HeldContext,
-        log_gate::{Back, Write},
-    },
+    parts::{held_contexts::HeldContext, log_gate::Back},
     recovering,
     standing::Standing,
-    step::Ended,
+    step::{Ended, Write},
     transfers::{self, relaying, waiting},
     work::{Task, TransferPhase, Unbegun, Unstarted, Work},
     writing,
@@ -26,14 +23,14 @@ use crate::{
         types::{Cancelled, IdleSkipped},
     },
     session::{
-        core::background,
+        core::base::following,
         effects::{Ticket, TicketNumber, Turning},
         fault::{Fault, planted},
         jobs::{IndexBuilt, defect, transfer::TransferText},
         kind::{OperationKind, Product},
         log_work::{LogDone, LogFacts},
         operation::Operation,
-        operations::{Asked, Cancelling, End, Kind as _, Place},
+        operations::{Asked, Cancelling, End, Kind as _},
         stop::Stop,
     },
     wire::outbox::About,
@@ -150,9 +147,8 @@ impl Core {
     /// Starts and ends the operations that end before their starts.
     pub(super) fn begin_all_cancelled(&mut self) {
         while !self.cancelled.is_empty() {
-            let Unbegun { request: Unstarted { id, kind, asked, stop }, end } = self.cancelled.remove(0);
-            let usage = self.base.state.usage();
-            let operation = self.base.open(kind, Place::Top(id), asked, usage, stop);
+            let Unbegun { request, end } = self.cancelled.remove(0);
+            let operation = self.base.open(request, self.base.state.usage());
             self.finish(Ended { operation, end, notice: None });
         }
     }
@@ -202,7 +198,7 @@ impl Core {
         if which.is_none() {
             unstarted.extend(self.take_waiting());
         }
-        let due = self.recoveries.cancel_due(which, &self.base.log.follow_up());
+        let due = self.recoveries.cancel_due(which, self.base.log.follow_up());
         self.upkeep.switches.cancelled(which);
         let before = self.cancelled.iter().filter(|it| matches!(it.end, End::Cancelled)).map(|it| &it.request);
         let before = before.filter(|request| which.is_none_or(|which| *which == request.id));
@@ -219,7 +215,7 @@ impl Core {
         let all = which.is_none();
         let round = all.then(|| maintenance::take_unstarted(&mut self.base, &mut self.idle.rounds)).flatten();
         let cancelling = self.base.operations.cancel(which);
-        self.recoveries.cancel_due(which, &self.base.log.follow_up());
+        self.recoveries.cancel_due(which, self.base.log.follow_up());
         self.upkeep.switches.cancelled(which);
         let access = self.base.log.facts().access;
         let delayed = match which {
@@ -232,7 +228,12 @@ impl Core {
     }
 
     /// Ends the work that a cancel has taken out.
-    fn end_stopped(&mut self, round: Option<rounds::Unstarted>, unstarted: Vec<Unstarted>, cancelling: Cancelling) {
+    fn end_stopped(
+        &mut self,
+        round: Option<rounds::UnstartedRound>,
+        unstarted: Vec<Unstarted>,
+        cancelling: Cancelling,
+    ) {
         self.base.effects.turn_idle(round.and_then(|round| round.ends(IdleSkipped::Cancelled)));
         let cancelled = |request: Unstarted| Unbegun { request, end: End::Cancelled };
         self.leave_unbegun(unstarted.into_iter().map(cancelled));
@@ -356,14 +357,12 @@ impl Core {
         let back = self.base.log.is_back(facts);
         let Some(done) = done else {
             self.log_is_lost();
-            if let Back::Written(write) = back {
-                let steps = write.lost();
-                self.follow(steps);
-            }
-            return;
+            let steps = self.write.take().map(|write| write.lost());
+            return self.follow(steps.into_iter().flatten());
         };
         match (done, back) {
-            (LogDone::Wrote { appended, path, undone, added }, Back::Written(mut write)) => {
+            (LogDone::Wrote { appended, path, undone, added }, Back::Written) => {
+                let Some(mut write) = self.write.take() else { return };
                 added.into_iter().for_each(|added| write.take_added(added));
                 undone.into_iter().for_each(|undone| write.set_undone(undone));
                 self.wrote(appended, path, write);
@@ -442,7 +441,7 @@ impl Core {
             return;
         }
         self.has_changed();
-        if background::take_in(&mut self.base, grown) {
+        if following::take_in(&mut self.base, grown) {
             self.upkeep.after_turn.moved(&self.base.state);
         }
     }
@@ -494,9 +493,11 @@ impl Core {
     /// Estimated entries were counted. The requests that waited for the counts go on.
     pub(super) fn counted(&mut self) {
         self.base.counted();
-        let unanswered = if self.base.counting.runs() { None } else { self.base.log.take_unanswered() };
-        let answers = unanswered.is_some();
-        self.follow(unanswered.map(|unanswered| unanswered.counted()));
+        let answers = !self.base.counting.runs() && self.base.log.is_counted();
+        if answers {
+            let uncounted = self.uncounted.take();
+            self.follow(uncounted);
+        }
         if !self.base.work.is_in_front() {
             if !answers {
                 self.base.send_usage();

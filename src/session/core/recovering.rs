@@ -18,13 +18,10 @@ use super::{
     commands::append::Append,
     due::{Due, DueCompaction, DueRecovery},
     edit::Staged,
-    parts::{
-        contexts::Identity,
-        log_gate::{FollowUp, Write},
-    },
-    step::Step,
+    parts::{contexts::Identity, log_gate::FollowUp},
+    step::{Step, Write},
     transfers::Relays,
-    work::Work,
+    work::{Unstarted, Work},
 };
 use crate::{
     compaction::{
@@ -53,7 +50,7 @@ use crate::{
         jobs::{Focus, defect},
         kind::{OperationKind, Product, RECOVERY, Recovery},
         operation::Operation,
-        operations::{Asked, End, Place},
+        operations::{Asked, End},
         state::State,
         stop::Stop,
     },
@@ -104,7 +101,7 @@ impl Recoveries {
 
     /// Whether requests for the context wait for a recovery.
     pub fn hold_contexts(&self, base: &Base) -> bool {
-        let is_written = matches!(base.log.follow_up(), FollowUp::Recovery(_) | FollowUp::Removal);
+        let is_written = matches!(base.log.follow_up(), FollowUp::Recovery { .. } | FollowUp::Removal);
         is_written || base.recovery().is_some() || self.is_pending()
     }
 
@@ -121,17 +118,17 @@ impl Recoveries {
 
     /// Cancels a recovery that starts after the write that runs, and names it. A cancel of all work forgets the failed answers
     /// that wait for a decision, too.
-    pub fn cancel_due(&mut self, which: Option<&OperationId>, follow_up: &FollowUp<'_>) -> Option<Cancelled> {
+    pub fn cancel_due(&mut self, which: Option<&OperationId>, follow_up: &FollowUp) -> Option<Cancelled> {
         if which.is_none() {
             self.reported.clear();
         }
-        let FollowUp::Recovery(due) = follow_up else { return None };
+        let FollowUp::Recovery { id, stop } = follow_up else { return None };
         // It ends after its write. Another cancel until then names it, too.
-        let named = which.is_none_or(|which| *which == due.id);
+        let named = which.is_none_or(|which| which == id);
         if named {
-            due.stop.request();
+            stop.request();
         }
-        named.then(|| Cancelled { operation_id: due.id.clone(), kind: RECOVERY.to_owned() })
+        named.then(|| Cancelled { operation_id: id.clone(), kind: RECOVERY.to_owned() })
     }
 
     /// Whether a failure is of another model than the session's, so that it says nothing about this context. A host that asks
@@ -181,8 +178,8 @@ impl Write for RecoveryWrite {
         vec![Step::Recover(self.due, Err(defect()))]
     }
 
-    fn follow_up(&self) -> FollowUp<'_> {
-        FollowUp::Recovery(&self.due)
+    fn follow_up(&self) -> FollowUp {
+        FollowUp::Recovery { id: self.due.id.clone(), stop: self.due.stop.clone() }
     }
 }
 
@@ -355,7 +352,7 @@ pub(super) fn begin(base: &mut Base, relays: &Relays, due: DueRecovery, written:
     }
     others.iter().for_each(|entry| base.effects.announce(entry, None));
     base.send_usage();
-    let operation = base.open(kind, Place::Top(id), asked, base.state.usage(), stop.clone());
+    let operation = base.open(Unstarted { id, kind, asked, stop: stop.clone() }, base.state.usage());
     // It is in force, also where the recovery was cancelled while it was being written.
     choices.iter().for_each(|entry| base.effects.announce(entry, Some(operation.id.clone())));
     if let (Ok(_), Remedy::Promote(to)) = (&written, &remedy) {
@@ -378,12 +375,11 @@ pub(super) fn begin(base: &mut Base, relays: &Relays, due: DueRecovery, written:
 
 /// Starts the compaction of a recovery.
 fn compact_inside(base: &mut Base, recovery: Operation, reason: RecoveryReason, cause: Cause) {
-    let (place, stop) = (recovery.part(base.stamps.operation()), Stop::default());
+    let stop = Stop::default();
     let kind = OperationKind::Recovering(reason);
-    let compaction = base.open(kind, place, Asked::Introduced, base.state.usage(), stop.clone());
+    let compaction = base.open_inside(recovery, kind, base.state.usage(), stop.clone());
     base.plan(compaction.id.clone(), cause, None, stop);
     base.work = Work::Preparing(compaction, Focus::default());
-    base.around = Some(recovery);
 }
 
 /// The entries with which answers leave the context. An answer that was delivered stays, whatever asks for its removal.

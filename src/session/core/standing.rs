@@ -1,6 +1,6 @@
 //! How a session stands: what is due, and what may start. A view of the core that changes nothing.
 
-use super::{Core, command::Command, commands::context::too_large, parts::facts::Facts};
+use super::{Core, command::Command, parts::facts::Facts};
 use crate::{
     compaction::decide::{self, Automatic, Decision, at_threshold},
     protocol::errors::Failure,
@@ -60,7 +60,7 @@ impl Standing<'_> {
     /// and no maintenance makes the context smaller.
     pub(super) fn with_room(&self) -> End<Product> {
         let decision = self.decision();
-        match too_large(&self.core.base.state.measure(), self.core.base.state.path()) {
+        match self.core.base.state.measure().too_large(self.core.base.state.path()) {
             Some(floor) if !decision.is_due() => {
                 let why = self.core.upkeep.relays.or_goes_on_elsewhere(decision.to_string());
                 End::Failed(Failure::OverWindow { floor, why })

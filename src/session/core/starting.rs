@@ -2,27 +2,24 @@
 
 use super::{
     Core, Moment,
-    automatic::{self, AtLeaf, resuming, speculating},
+    automatic::{self, AtLeaf, resuming, speculating, switching},
     commands::{
         append::Append,
         compacting::delayed,
         context::{self, Way},
     },
     due::{Due, DueCompaction, DueRecovery, DueRepeat},
-    edit::Staged,
+    edit::{EditWrite, Staged},
     idle::{self, IdleWork, maintenance},
     parts::{
         held_contexts::{HeldContext, Starts},
         queue,
     },
-    recovering::{self, Begun, MayStart, judging, reports, reserving},
+    recovering::{self, Begun, MayStart, judging, reported, reports},
     standing::Standing,
-    switching,
+    step::Step,
     transfers::relaying,
-    writing::{
-        appends,
-        edits::{self, EditWrite},
-    },
+    writing::{appends, edits},
 };
 use crate::{
     compaction::decide::Why,
@@ -84,7 +81,9 @@ impl Core {
     /// Appends are on disk. Where a compaction seems to be due, the decision waits for counts.
     pub(super) fn appended(&mut self, appends: Vec<Append>) {
         if Standing::of(self).seems_due() && self.base.log.is_free() {
-            return self.base.log.waits_for_counts(appends::uncounted(appends));
+            self.base.log.waits_for_counts();
+            self.uncounted = Some(Step::AnswerAppends(appends));
+            return;
         }
         self.answer_appends(appends);
     }
@@ -163,7 +162,9 @@ impl Core {
     pub(super) fn edited(&mut self, write: Box<EditWrite>) {
         self.upkeep.note_switch(&self.base.state, &write.staged);
         if self.upkeep.switches.is_pending() && Standing::of(self).seems_too_large() && self.base.log.is_free() {
-            return self.base.log.waits_for_counts(write);
+            self.base.log.waits_for_counts();
+            self.uncounted = Some(Step::AnswerEdit(write));
+            return;
         }
         self.answer_edit(*write);
     }
@@ -204,7 +205,7 @@ impl Core {
     pub(super) fn start(&mut self, due: Due) {
         let step = match due {
             Due::Recovery(due) => Some(recovering::write(&mut self.base, due)),
-            Due::Repeat(due) => reserving::remove(&mut self.base, &due.removed),
+            Due::Repeat(due) => reported::remove_repeated(&mut self.base, &due.removed),
             Due::Relief(staged, event) => Some(automatic::write_relief(staged, event)),
             Due::Compaction(due) => return self.start_compaction(due),
             Due::Delayed(request) => {

@@ -1,23 +1,21 @@
 //! The steps that follow from the verbs of the parts of a session.
 
 use super::{
+    base::Base,
     commands::append::Append,
     costs::FailedAhead,
     due::{Due, DueRecovery},
-    edit::Staged,
-    transfers::Delivery,
+    edit::{EditWrite, Staged},
+    parts::log_gate::FollowUp,
+    transfers::delivery::Delivery,
     work::{Request, Task, Unstarted},
-    writing::edits::EditWrite,
 };
 use crate::{
     compaction::draft::Draft,
-    conversation::entry::Entry,
+    conversation::{entry::Entry, undo::Undoing},
     protocol::{errors::Failure, notices::Warning},
     session::{
-        core::{
-            commands::compacting::{ToDraft, after_turn::Recorded},
-            parts::log_gate::Write,
-        },
+        core::commands::compacting::{after_turn::recorded::Recorded, ordering::ToDraft},
         effects::{Answer, Ticket},
         jobs::{Focus, PlanMade, transfer::TransferText},
         kind::Product,
@@ -29,7 +27,6 @@ use std::sync::Arc;
 
 /// A step that follows from the work of a part, and that the part cannot perform alone. The core performs the steps of a verb in
 /// their order, each with all that follows from it.
-#[expect(clippy::large_enum_variant, reason = "a few steps live for a moment")]
 pub(super) enum Step {
     /// Entries go to the disk.
     Write(Box<dyn Write>),
@@ -102,5 +99,41 @@ impl Step {
     /// The work of an operation is over.
     pub fn end(operation: Operation, end: End<Product>) -> Self {
         Self::End(Ended { operation, end, notice: None })
+    }
+}
+
+/// Entries on their way to the disk, with the requests that they answer and the work that follows them.
+pub(in crate::session::core) trait Write: Send {
+    /// The entries, in the order of the file.
+    fn entries(&self) -> Vec<Arc<Entry>>;
+
+    /// An undo, whose entries depend on the path without the compaction.
+    fn take_undoing(&mut self) -> Option<Undoing> {
+        None
+    }
+
+    /// Takes the entry that was written after the others, where they move the session to another path.
+    fn take_added(&mut self, _: Arc<Entry>) {}
+
+    /// Sets the entries that an undo became.
+    fn set_undone(&mut self, _: Vec<Arc<Entry>>) {}
+
+    /// The steps after the entries are on disk and on the path.
+    fn written(self: Box<Self>, base: &mut Base) -> Vec<Step>;
+
+    /// The steps after the entries could not be written.
+    fn not_written(self: Box<Self>, base: &mut Base, failure: &Failure) -> Vec<Step>;
+
+    /// The steps after another program was faster, and its entries are on the path: the write begins again.
+    fn again(self: Box<Self>, base: &mut Base) -> Vec<Step>;
+
+    /// The steps after a panic has lost the log. Requests are answered when they are dropped.
+    fn lost(self: Box<Self>) -> Vec<Step> {
+        Vec::new()
+    }
+
+    /// The work that the session starts after the write.
+    fn follow_up(&self) -> FollowUp {
+        FollowUp::None
     }
 }

@@ -1,22 +1,24 @@
 //! Transfers: operations that carry knowledge to another place. Each makes a text beside the session, if it needs one, and
 //! delivers it in one write.
 
+pub(super) mod delivery;
 pub(super) mod handing_off;
 mod navigating;
 pub(super) mod referring;
 pub mod relaying;
+mod relays;
 pub(super) mod waiting;
 
-pub(super) use relaying::Relays;
+pub(super) use relays::Relays;
 pub(super) use waiting::Extracts;
 
+use self::delivery::Delivery;
 use super::{
     base::Base,
     command::TransferRequest,
-    costs::CostEntries,
-    parts::{log_gate::Write, switches::Switches},
-    step::Step,
-    work::{Task, TransferPhase, Work},
+    parts::switches::Switches,
+    step::{Step, Write},
+    work::{Task, TransferPhase, Unstarted, Work},
 };
 use crate::{
     conversation::{
@@ -35,9 +37,9 @@ use crate::{
             Job, defect,
             transfer::{TransferOrder, TransferText, TransferWork},
         },
-        kind::{Handoff, OperationKind, Product, Reference, Transfer, Transferred},
+        kind::{Handoff, OperationKind, Product, Reference, Transfer},
         operation::Operation,
-        operations::{Asked, End, Place},
+        operations::{Asked, End},
         state::State,
         stop::Stop,
     },
@@ -45,17 +47,6 @@ use crate::{
 };
 use serde_json::Value;
 use std::sync::Arc;
-
-/// The entries of a transfer, on their way to the disk.
-pub(super) struct Delivery {
-    task: Box<Task>,
-    text: Option<TransferText>,
-    costs: CostEntries,
-    entries: Vec<Arc<Entry>>,
-    /// The event after those of the entries.
-    event: Option<Event>,
-    result: Transferred,
-}
 
 impl Write for Delivery {
     fn entries(&self) -> Vec<Arc<Entry>> {
@@ -108,7 +99,8 @@ pub(super) fn begin(base: &mut Base, relays: &mut Relays, request: TransferReque
 
 /// Starts the operation of a transfer.
 fn open(base: &Base, id: OperationId, kind: Transfer, asked: Asked<Ticket>) -> Operation {
-    base.open(OperationKind::Transfer(kind), Place::Top(id), asked, base.state.usage(), Stop::default())
+    let kind = OperationKind::Transfer(kind);
+    base.open(Unstarted { id, kind, asked, stop: Stop::default() }, base.state.usage())
 }
 
 /// Starts the job that makes the text of a transfer. `model`: the one of the path that the text is about.

@@ -3,7 +3,7 @@
 pub(super) mod appends;
 pub(super) mod edits;
 
-use super::{base::Base, command::Command, commands::compacting::after_turn::AfterTurn, parts::log_gate::Write};
+use super::{base::Base, command::Command, commands::compacting::after_turn::AfterTurn, step::Write};
 use crate::{
     conversation::{entry::Entry, path::Path, undo::Undoing},
     log::{Placed, error::StoreError},
@@ -134,8 +134,8 @@ mod tests {
         session::{
             core::{
                 Input, Over,
+                commands::load::Load,
                 held::{Held, answer, cost, draft, job, line, log_work, message, messages, outcomes, written},
-                load::Load,
             },
             effects::Effect,
             jobs::Job,

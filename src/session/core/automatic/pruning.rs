@@ -8,8 +8,8 @@ use crate::{
     session::core::{
         base::Base,
         commands::prune::{self, Share},
-        due::Upkeep,
         edit::Staged,
+        upkeep::Upkeep,
     },
 };
 

@@ -12,18 +12,18 @@ use crate::{
             automatic::speculation::{Ahead, Spliced},
             base::Base,
             commands::prune::{self, Share},
-            due::Upkeep,
             parts::facts::Facts,
             recovering::promotion,
             standing::Standing,
             transfers::relaying,
-            work::Work,
+            upkeep::Upkeep,
+            work::{Unstarted, Work},
         },
         effects::Ticket,
         jobs::Job,
         kind::OperationKind,
         operation::Operation,
-        operations::{Asked, End, Place},
+        operations::{Asked, End},
         stop::Stop,
     },
 };
@@ -60,7 +60,8 @@ pub(in crate::session::core) fn begin(base: &mut Base, ahead: &mut Ahead, decisi
     }
     let (id, kind) = (base.stamps.operation(), OperationKind::Speculation);
     let request = base.plan_request(None, Initiator::User, Cause::Ahead);
-    let operation = base.open(kind, Place::Top(id), Asked::Unasked, usage.clone(), Stop::default());
+    let unstarted = Unstarted { id, kind, asked: Asked::Unasked, stop: Stop::default() };
+    let operation = base.open(unstarted, usage.clone());
     let order = ahead.begin(operation, request, usage.context_tokens, base.now);
     base.effects.start(Job::Plan(order));
 }
@@ -84,7 +85,7 @@ pub(in crate::session::core) fn splice(
     let spliced = ahead.splice(id, base.state.path());
     let Some(Spliced { operation, stop, draft }) = spliced else { return Some(asked) };
     operation.into_iter().for_each(|operation| end(base, operation));
-    let operation = base.open(kind, Place::Top(id.clone()), asked, base.state.usage(), stop);
+    let operation = base.open(Unstarted { id: id.clone(), kind, asked, stop }, base.state.usage());
     base.work = match draft {
         Some(draft) => Work::Drafted(operation, draft),
         None => Work::Drafting(operation),

@@ -25,7 +25,7 @@ use crate::{
     models::candidates::Candidate,
     protocol::errors::Failure,
     session::{
-        core::{commands::compacting::ToDraft, parts::facts::Facts, step::Step},
+        core::{commands::compacting::ordering::ToDraft, parts::facts::Facts, step::Step},
         fault::{Fault, planted},
         jobs::{Authors, Focus, PlanMade, PlanOrder},
         operation::Operation,

@@ -331,22 +331,6 @@ fn in_pis_form(json: &str, missing: &Missing<'_>) -> Result<Box<RawValue>, (Stri
     RawValue::from_string(json).map_err(|error| (String::new(), error.to_string()))
 }
 
-/// The error of a failed answer and its model, as far as the message has them.
-pub struct FailedAnswer {
-    /// `errorMessage`.
-    pub error: String,
-    /// Which model.
-    pub model: Option<ModelRef>,
-}
-
-/// The error and the model of a failed answer.
-#[must_use]
-pub fn failed_answer(entry: &Entry) -> Option<FailedAnswer> {
-    let message = crate::conversation::message::value(entry.message_json()?)?;
-    let text = |key: &str| message[key].as_str().map(str::to_owned);
-    Some(FailedAnswer { error: text("errorMessage")?, model: entry.outline()?.model.clone() })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

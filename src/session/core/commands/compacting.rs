@@ -3,6 +3,7 @@
 pub(in crate::session::core) mod after_turn;
 pub(in crate::session::core) mod committing;
 pub(in crate::session::core) mod delayed;
+pub(in crate::session::core) mod ordering;
 pub(in crate::session::core) mod reporting;
 pub(in crate::session::core) mod result;
 #[cfg(test)]
@@ -12,7 +13,7 @@ use crate::{
     ask::{access::ModelAccess, rank::Rank},
     compaction::{
         draft::Draft,
-        request::{Cause, PlanRequest, Planned},
+        request::{Cause, PlanRequest},
     },
     ids::OperationId,
     log::sealed::Blocking,
@@ -28,16 +29,15 @@ use crate::{
             base::Base,
             command::{Command, CommandMethod},
             commands::founding,
-            due::Upkeep,
             step::Step,
-            work::{Request, Work},
+            upkeep::Upkeep,
+            work::{Request, Unstarted, Work},
         },
         effects::{Answer, Ticket},
-        hooks::Hooks,
-        jobs::{self, Authors, DraftOrder, Focus, Job, PlanMade, PlanOrder, hooks::HookOrder},
+        jobs::{self, Authors, Focus, Job, PlanMade, PlanOrder},
         kind::{OperationKind, Product},
         operation::Operation,
-        operations::{Asked, End, Place},
+        operations::{Asked, End},
         stop::Stop,
     },
     summary::{
@@ -45,7 +45,7 @@ use crate::{
         made::{Made, PartOrigins, Rejected, SummaryPart},
     },
 };
-use std::{sync::Arc, time::Duration};
+use ordering::ToDraft;
 
 impl CommandMethod for SessionCompact {
     fn command(params: CompactParams) -> Command {
@@ -172,7 +172,7 @@ pub(in crate::session::core) fn begun(base: &mut Base, request: Request, result:
     match result {
         Ok(made) => {
             let usage = Usage::of(&made.planned.fullness, base.state.path());
-            let operation = base.open(kind, Place::Top(id), asked, usage, stop);
+            let operation = base.open(Unstarted { id, kind, asked, stop }, usage);
             Step::Draft(operation, made, Focus::of(params))
         }
         Err(failure) => {
@@ -193,47 +193,9 @@ pub(in crate::session::core) fn draft(
     operation.progress(Stage::Summarizing, 0, 1);
     let rank = if operation.kind.is_idle() { Rank::background() } else { Rank::foreground() };
     let (id, stop) = (operation.id.clone(), operation.stop.clone());
-    order(base, &operation.kind, ToDraft { id, made, focus, rank, stop, most: None });
+    ordering::order(base, &operation.kind, ToDraft { id, made, focus, rank, stop, most: None });
     ahead.drafting_begins(base.now);
     base.work = Work::Drafting(operation);
-}
-
-/// A draft that is to be made.
-pub(in crate::session::core) struct ToDraft {
-    pub id: OperationId,
-    pub made: PlanMade,
-    pub focus: Focus,
-    pub rank: Rank,
-    pub stop: Stop,
-    /// The tokens that its models may take, beside the ceiling.
-    pub most: Option<u64>,
-}
-
-/// Starts the job that makes the draft of a plan. A compaction that was asked for has no deadline.
-pub(in crate::session::core) fn order(base: &Base, kind: &OperationKind, draft: ToDraft) {
-    let ToDraft { id, made, focus, rank, stop, most } = draft;
-    let settings = base.state.settings().clone();
-    let deadline = Duration::from_secs(settings.settings.compaction.deadline_seconds);
-    let deadline = kind.is_automatic().then_some(deadline);
-    let trigger = kind.trigger();
-    let tokens = base.costs.tokens_for(trigger, most, &base.facts());
-    let PlanMade { planned: Planned { plan, .. }, candidates, native, only } = made;
-    let hooks = hooks_of(kind, &base.hooks);
-    base.effects.start(Job::Draft(DraftOrder {
-        id,
-        trigger,
-        tokens,
-        plan,
-        candidates,
-        native,
-        only,
-        focus,
-        hooks,
-        settings,
-        deadline,
-        rank,
-        stop,
-    }));
 }
 
 /// Takes a draft.
@@ -272,12 +234,6 @@ pub(in crate::session::core) fn drafted(
     operation.progress(Stage::Checking, 1, 1);
     base.work = Work::Drafted(operation, Box::new(draft));
     None
-}
-
-/// The hooks that a compaction asks.
-fn hooks_of(kind: &OperationKind, hooks: &Arc<Hooks>) -> Option<HookOrder> {
-    let asks = hooks.concerns_compaction() && *kind != OperationKind::Speculation;
-    asks.then(|| HookOrder { hooks: hooks.clone(), reason: kind.reason(), will_retry: kind.repeats_the_turn() })
 }
 
 /// The end of a compaction that has no draft.

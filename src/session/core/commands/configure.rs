@@ -9,10 +9,7 @@ use crate::{
         types::{ConfigureAnswer, ConfigureParams, LONGEST_TITLE},
     },
     session::{
-        core::{
-            base::Base,
-            edit::{EditMethod, NotStaged, Staged},
-        },
+        core::edit::{EditMethod, NotStaged, Staged},
         data::model_fields,
         state::State,
     },
@@ -57,8 +54,8 @@ impl EditMethod for SessionConfigure {
         Ok(staged)
     }
 
-    fn answer(base: &Base, staged: &Staged) -> Result<ConfigureAnswer, Failure> {
-        Ok(ConfigureAnswer { session: base.state.info(base.operations.status()), next: staged.next.clone() })
+    fn answer(state: &State, staged: &Staged) -> Result<ConfigureAnswer, Failure> {
+        Ok(ConfigureAnswer { session: state.info(staged.status.clone()), next: staged.next.clone() })
     }
 
     fn event(state: &State, staged: &Staged) -> Option<Event> {

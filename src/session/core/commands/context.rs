@@ -3,7 +3,7 @@
 mod body;
 
 use crate::{
-    compaction::{gauge::Fullness, ladder::Floor},
+    compaction::ladder::Floor,
     conversation::{context, path::Path},
     log::{blobs::Reading, sealed::Blocking},
     models::ModelRef,
@@ -56,15 +56,10 @@ pub(in crate::session::core) enum Way {
     TooLarge(Floor),
 }
 
-/// The parts of a context that is larger than its window, where somebody said how large that is.
-pub(in crate::session::core) fn too_large(fullness: &Fullness, path: &Path) -> Option<Floor> {
-    fullness.is_over_its_window().then(|| fullness.floor(path))
-}
-
 /// Refuses a context that is larger than its window.
 fn within_window(view: &View, path: &Path) -> Result<(), Failure> {
     let why = || "The session compacts itself at its leaf alone; ask for the context of the leaf.".to_owned();
-    too_large(&view.measure(path), path).map_or(Ok(()), |floor| Err(Failure::OverWindow { floor, why: why() }))
+    view.measure(path).too_large(path).map_or(Ok(()), |floor| Err(Failure::OverWindow { floor, why: why() }))
 }
 
 impl Standing<'_> {
@@ -87,7 +82,7 @@ impl Standing<'_> {
             return Way::TooLarge(self.core.base.state.measure().floor(self.core.base.state.path()));
         }
         let fullness = self.core.base.state.measure();
-        match too_large(&fullness, self.core.base.state.path()) {
+        match fullness.too_large(self.core.base.state.path()) {
             None => Way::Answer,
             Some(_) if runs => Way::Hold,
             Some(_) if self.core.base.counting.runs() && self.core.base.ending.goes_on() => Way::Hold,
@@ -100,7 +95,7 @@ impl Standing<'_> {
     pub(in crate::session::core) fn held_needs_more(&self) -> bool {
         self.core.base.held.ask_for_maintenance()
             && self.core.recoveries.failed_at(self.core.base.state.path().visible_leaf()).is_none()
-            && too_large(&self.core.base.state.measure(), self.core.base.state.path()).is_some()
+            && self.core.base.state.measure().too_large(self.core.base.state.path()).is_some()
             && (self.core.base.counting.runs() || self.decision().is_due())
     }
 }

@@ -8,10 +8,7 @@ use crate::{
         types::{EntryIdAnswer, LONGEST_LABEL, LabelParams},
     },
     session::{
-        core::{
-            base::Base,
-            edit::{EditMethod, NotStaged, Staged, known},
-        },
+        core::edit::{EditMethod, NotStaged, Staged, known},
         state::State,
     },
 };
@@ -31,7 +28,7 @@ impl EditMethod for SessionLabel {
         Ok(staged)
     }
 
-    fn answer(_: &Base, staged: &Staged) -> Result<EntryIdAnswer, Failure> {
+    fn answer(_: &State, staged: &Staged) -> Result<EntryIdAnswer, Failure> {
         staged.entry_id()
     }
 }

@@ -15,10 +15,7 @@ use crate::{
         types::{EntryIdAnswer, PinParams},
     },
     session::{
-        core::{
-            base::Base,
-            edit::{EditMethod, NotStaged, Staged, known},
-        },
+        core::edit::{EditMethod, NotStaged, Staged, known},
         log_work::{Fetch, Fetched},
         state::State,
     },
@@ -80,7 +77,7 @@ impl EditMethod for SessionPin {
         Ok(staged)
     }
 
-    fn answer(_: &Base, staged: &Staged) -> Result<EntryIdAnswer, Failure> {
+    fn answer(_: &State, staged: &Staged) -> Result<EntryIdAnswer, Failure> {
         staged.entry_id()
     }
 }
@@ -108,7 +105,7 @@ impl EditMethod for SessionUnpin {
         Ok(staged)
     }
 
-    fn answer(_: &Base, staged: &Staged) -> Result<EntryIdAnswer, Failure> {
+    fn answer(_: &State, staged: &Staged) -> Result<EntryIdAnswer, Failure> {
         staged.entry_id()
     }
 }

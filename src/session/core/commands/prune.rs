@@ -23,10 +23,7 @@ use crate::{
         types::{PruneAnswer, PruneParams},
     },
     session::{
-        core::{
-            base::Base,
-            edit::{EditMethod, NotStaged, Staged},
-        },
+        core::edit::{EditMethod, NotStaged, Staged},
         state::State,
     },
     settings::PruneSettings,
@@ -53,7 +50,7 @@ impl EditMethod for SessionPrune {
         Ok(Staged { why, ..staged(state, pruned, stamps)? })
     }
 
-    fn answer(_: &Base, staged: &Staged) -> Result<PruneAnswer, Failure> {
+    fn answer(_: &State, staged: &Staged) -> Result<PruneAnswer, Failure> {
         Ok(PruneAnswer { entry_ids: staged.about.clone(), tokens_saved: staged.tokens_saved })
     }
 

@@ -11,10 +11,7 @@ use crate::{
         types::{ResetAnswer, SessionParams},
     },
     session::{
-        core::{
-            base::Base,
-            edit::{EditMethod, NotStaged, Staged},
-        },
+        core::edit::{EditMethod, NotStaged, Staged},
         state::State,
     },
 };
@@ -66,9 +63,9 @@ impl EditMethod for SessionReset {
         Ok(staged)
     }
 
-    fn answer(base: &Base, staged: &Staged) -> Result<ResetAnswer, Failure> {
+    fn answer(state: &State, staged: &Staged) -> Result<ResetAnswer, Failure> {
         let entry_id = staged.entry_id()?.entry_id;
-        Ok(ResetAnswer { entry_id, leaf_entry_id: base.state.visible_leaf(), usage: base.state.usage() })
+        Ok(ResetAnswer { entry_id, leaf_entry_id: state.visible_leaf(), usage: state.usage() })
     }
 
     fn rewrites_context(_: &SessionParams) -> bool {

@@ -11,7 +11,6 @@ use crate::{
     },
     session::{
         core::{
-            base::Base,
             command::Command,
             edit::{EditMethod, NotStaged, Staged},
         },
@@ -50,8 +49,8 @@ impl EditMethod for SettingsSet {
         Ok(staged)
     }
 
-    fn answer(base: &Base, _: &Staged) -> Result<Sourced, Failure> {
-        Ok(Sourced::clone(base.state.settings()))
+    fn answer(state: &State, _: &Staged) -> Result<Sourced, Failure> {
+        Ok(Sourced::clone(state.settings()))
     }
 
     fn event(state: &State, _: &Staged) -> Option<Event> {

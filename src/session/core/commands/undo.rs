@@ -9,10 +9,7 @@ use crate::{
         types::{SessionParams, UndoAnswer},
     },
     session::{
-        core::{
-            base::Base,
-            edit::{EditMethod, NotStaged, Staged},
-        },
+        core::edit::{EditMethod, NotStaged, Staged},
         state::State,
     },
 };
@@ -45,8 +42,8 @@ impl EditMethod for SessionUndoCompaction {
         Ok(Staged { entries, undoing: Some(Box::new(undoing)), ..Staged::default() })
     }
 
-    fn answer(base: &Base, _: &Staged) -> Result<UndoAnswer, Failure> {
-        Ok(UndoAnswer { leaf_entry_id: base.state.visible_leaf(), usage: base.state.usage() })
+    fn answer(state: &State, _: &Staged) -> Result<UndoAnswer, Failure> {
+        Ok(UndoAnswer { leaf_entry_id: state.visible_leaf(), usage: state.usage() })
     }
 
     fn rewrites_context(_: &SessionParams) -> bool {

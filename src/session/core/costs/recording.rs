@@ -4,7 +4,10 @@ use super::CostEntries;
 use crate::{
     conversation::entry::Entry,
     protocol::{errors::Failure, notices::NoticeCode},
-    session::core::{base::Base, parts::log_gate::Write, step::Step},
+    session::core::{
+        base::Base,
+        step::{Step, Write},
+    },
 };
 use std::sync::Arc;
 

@@ -3,7 +3,7 @@
 
 use super::{
     checks::{Check, is_below_threshold},
-    rounds::{Next, Rounds, Unstarted},
+    rounds::{Next, Rounds, UnstartedRound},
 };
 use crate::{
     compaction::request::Cause,
@@ -17,12 +17,11 @@ use crate::{
             base::Base,
             standing::Standing,
             step::Step,
-            work::{Request, Work},
+            work::{Request, Unstarted, Work},
         },
         effects::Ticket,
         jobs::{Focus, PlanMade},
         kind::OperationKind,
-        operations::{Asked, Place},
         stop::Stop,
     },
 };
@@ -69,7 +68,7 @@ pub(in crate::session::core) fn run(
 }
 
 /// Takes a round that has not started. It has no id before its start.
-pub(in crate::session::core) fn take_unstarted(base: &mut Base, rounds: &mut Rounds) -> Option<Unstarted> {
+pub(in crate::session::core) fn take_unstarted(base: &mut Base, rounds: &mut Rounds) -> Option<UnstartedRound> {
     rounds.take_unstarted(|| {
         let request = base.work.take_unstarted(None)?;
         request.stop.request();
@@ -111,10 +110,8 @@ pub(in crate::session::core) fn begin(
         }
     };
     let usage = Usage::of(&made.planned.fullness, base.state.path());
-    let round = base.open(kind, Place::Top(id), asked, usage.clone(), stop.clone());
-    let place = round.part(base.stamps.operation());
-    let compaction = base.open(OperationKind::Compaction(Reason::Idle), place, Asked::Introduced, usage, stop);
+    let round = base.open(Unstarted { id, kind, asked, stop: stop.clone() }, usage.clone());
+    let compaction = base.open_inside(round, OperationKind::Compaction(Reason::Idle), usage, stop);
     rounds.begins();
-    base.around = Some(round);
     Some(Step::Draft(compaction, made, Focus::default()))
 }

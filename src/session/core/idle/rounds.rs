@@ -57,7 +57,7 @@ enum Caller {
 
 /// A round that was ended before its start. It is still to be answered.
 #[must_use]
-pub(in crate::session::core) struct Unstarted(Caller);
+pub(in crate::session::core) struct UnstartedRound(Caller);
 
 /// The next step of idle maintenance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -247,15 +247,15 @@ impl Rounds {
     }
 
     /// Takes a round that has not started. `planned`: takes the request whose plan is being made.
-    pub fn take_unstarted(&mut self, planned: impl FnOnce() -> Option<Asked<Ticket>>) -> Option<Unstarted> {
+    pub fn take_unstarted(&mut self, planned: impl FnOnce() -> Option<Asked<Ticket>>) -> Option<UnstartedRound> {
         match std::mem::take(&mut self.round) {
             Round::No => None,
             Round::Running => {
                 self.round = Round::Running;
                 None
             }
-            Round::Waiting(caller) | Round::Mine(caller) => Some(Unstarted(caller)),
-            Round::Planning => Some(Unstarted(planned().map_or(Caller::Timer, Caller::of))),
+            Round::Waiting(caller) | Round::Mine(caller) => Some(UnstartedRound(caller)),
+            Round::Planning => Some(UnstartedRound(planned().map_or(Caller::Timer, Caller::of))),
         }
     }
 
@@ -270,7 +270,7 @@ impl Rounds {
     }
 }
 
-impl Unstarted {
+impl UnstartedRound {
     /// Answers its request, and leaves the turn.
     pub fn ends(self, why: IdleSkipped) -> Option<Turning> {
         self.0.skips(why);

@@ -4,70 +4,28 @@
 //! whether it is out.
 
 use crate::{
-    conversation::{entry::Entry, undo::Undoing},
+    ids::OperationId,
     log::Access,
     protocol::errors::Failure,
-    session::{
-        core::{base::Base, command::Command, due::DueRecovery, step::Step},
-        effects::Ticket,
-        log_work::LogFacts,
-        state::State,
-    },
+    session::{core::command::Command, effects::Ticket, log_work::LogFacts, state::State, stop::Stop},
 };
-use std::sync::Arc;
-
-/// Entries on their way to the disk, with the requests that they answer and the work that follows them.
-pub(in crate::session::core) trait Write: Send {
-    /// The entries, in the order of the file.
-    fn entries(&self) -> Vec<Arc<Entry>>;
-
-    /// An undo, whose entries depend on the path without the compaction.
-    fn take_undoing(&mut self) -> Option<Undoing> {
-        None
-    }
-
-    /// Takes the entry that was written after the others, where they move the session to another path.
-    fn take_added(&mut self, _: Arc<Entry>) {}
-
-    /// Sets the entries that an undo became.
-    fn set_undone(&mut self, _: Vec<Arc<Entry>>) {}
-
-    /// The steps after the entries are on disk and on the path.
-    fn written(self: Box<Self>, base: &mut Base) -> Vec<Step>;
-
-    /// The steps after the entries could not be written.
-    fn not_written(self: Box<Self>, base: &mut Base, failure: &Failure) -> Vec<Step>;
-
-    /// The steps after another program was faster, and its entries are on the path: the write begins again.
-    fn again(self: Box<Self>, base: &mut Base) -> Vec<Step>;
-
-    /// The steps after a panic has lost the log. Requests are answered when they are dropped.
-    fn lost(self: Box<Self>) -> Vec<Step> {
-        Vec::new()
-    }
-
-    /// The work that the session starts after the write.
-    fn follow_up(&self) -> FollowUp<'_> {
-        FollowUp::None
-    }
-}
 
 /// The work that a session starts after a write, without input.
-pub(in crate::session::core) enum FollowUp<'a> {
+#[derive(Clone)]
+pub(in crate::session::core) enum FollowUp {
     /// Nothing that a client waits for.
     None,
     /// The context is measured again.
     Measure,
     /// A failed answer has left the context.
     Removal,
-    /// The recovery starts.
-    Recovery(&'a DueRecovery),
-}
-
-/// Requests whose entries are on disk, and whose answers wait for counts.
-pub(in crate::session::core) trait Unanswered: Send {
-    /// The step that answers them.
-    fn counted(self: Box<Self>) -> Step;
+    /// A recovery starts.
+    Recovery {
+        /// Its id.
+        id: OperationId,
+        /// Cancels it.
+        stop: Stop,
+    },
 }
 
 /// The log of a session.
@@ -82,9 +40,9 @@ enum Place {
     /// It is here, and work may be given to it.
     Here,
     /// It is here. The answers of a write wait until its entries are counted, because a compaction seems to be due.
-    Counting(Box<dyn Unanswered>),
-    /// It is out with a write.
-    Writing(Box<dyn Write>),
+    Counting,
+    /// It is out with a write, which this work follows.
+    Writing(FollowUp),
     /// It is out with a read.
     Reading,
     /// It is out with a read for this command, which is handled again after it.
@@ -94,7 +52,7 @@ enum Place {
 /// The work with which a log came back.
 pub(in crate::session::core) enum Back {
     /// A write.
-    Written(Box<dyn Write>),
+    Written,
     /// A read for this command.
     Fetched(Command, Ticket),
     /// Another read, or one whose command was cancelled.
@@ -119,7 +77,7 @@ impl LogGate {
 
     /// Whether the log is here, also while answers wait for counts.
     pub fn is_here(&self) -> bool {
-        matches!(self.place, Place::Here | Place::Counting(_))
+        matches!(self.place, Place::Here | Place::Counting)
     }
 
     /// Whether entries may be written.
@@ -139,16 +97,16 @@ impl LogGate {
     }
 
     /// The work that the session starts after the write that runs.
-    pub fn follow_up(&self) -> FollowUp<'_> {
+    pub fn follow_up(&self) -> &FollowUp {
         match &self.place {
-            Place::Writing(write) => write.follow_up(),
-            _ => FollowUp::None,
+            Place::Writing(follow_up) => follow_up,
+            _ => &FollowUp::None,
         }
     }
 
-    /// The log goes out with a write.
-    pub fn writes(&mut self, write: Box<dyn Write>) {
-        self.place = Place::Writing(write);
+    /// The log goes out with a write. `follow_up`: the work after it.
+    pub fn writes(&mut self, follow_up: FollowUp) {
+        self.place = Place::Writing(follow_up);
     }
 
     /// The log goes out with a read.
@@ -165,9 +123,9 @@ impl LogGate {
     pub fn is_back(&mut self, facts: LogFacts) -> Back {
         self.facts = facts;
         match std::mem::replace(&mut self.place, Place::Here) {
-            Place::Writing(write) => Back::Written(write),
+            Place::Writing(_) => Back::Written,
             Place::Fetching(command, ticket) => Back::Fetched(command, ticket),
-            Place::Reading | Place::Here | Place::Counting(_) => Back::Read,
+            Place::Reading | Place::Here | Place::Counting => Back::Read,
         }
     }
 
@@ -177,19 +135,17 @@ impl LogGate {
     }
 
     /// The answers of a write that is on disk wait for counts.
-    pub fn waits_for_counts(&mut self, unanswered: Box<dyn Unanswered>) {
-        self.place = Place::Counting(unanswered);
+    pub fn waits_for_counts(&mut self) {
+        self.place = Place::Counting;
     }
 
-    /// Takes the answers that waited for counts.
-    pub fn take_unanswered(&mut self) -> Option<Box<dyn Unanswered>> {
-        match std::mem::replace(&mut self.place, Place::Here) {
-            Place::Counting(unanswered) => Some(unanswered),
-            other => {
-                self.place = other;
-                None
-            }
+    /// The answers wait for counts no more. Returns whether they did.
+    pub fn is_counted(&mut self) -> bool {
+        let waited = matches!(self.place, Place::Counting);
+        if waited {
+            self.place = Place::Here;
         }
+        waited
     }
 
     /// Takes out the command for which the log is out with a read, if a cancel stops it. The result of the read is ignored.

@@ -5,7 +5,7 @@ use crate::{
     conversation::{
         entry::Entry,
         evidence,
-        message::{Block, Message, StopReason, outline::Role},
+        message::{self, Block, Message, StopReason, outline::Role},
     },
     models::{self, SaidBy},
     protocol::notices::NoticeCode,
@@ -13,8 +13,8 @@ use crate::{
     session::{
         core::{
             base::Base,
-            commands::append::{self, Append},
-            learning,
+            base::learning,
+            commands::append::Append,
             parts::{contexts::Identity, facts::Facts},
             recovering::reserving,
         },
@@ -70,7 +70,7 @@ fn judge_with(facts: &Facts<'_>, answer: &Arc<Entry>, reported: Option<u64>) -> 
         return judged(answer_of(StopReason::Other, AnswerError::None, true).verdict(room), None);
     }
     let Some(Message::Assistant(message)) = answer.message() else { return None };
-    let meaning = append::failed_answer(answer).map(|failed| overflow::meaning(None, &failed.error));
+    let meaning = answer.message_json().and_then(message::error_of).map(|error| overflow::meaning(None, &error));
     let (error, stated) = match meaning {
         Some(Meaning::Overflow(Overflow { limit, requested })) => (AnswerError::TooManyTokens, limit.zip(requested)),
         Some(Meaning::Reserved(refused)) => reserving::reserved(facts.state, refused, answer, model.as_ref()),

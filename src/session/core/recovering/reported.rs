@@ -11,12 +11,9 @@ use crate::{
             base::Base,
             due::{Due, DueRecovery},
             edit::Staged,
-            parts::{
-                held_contexts::Starts,
-                log_gate::{FollowUp, Write},
-            },
+            parts::{held_contexts::Starts, log_gate::FollowUp},
             recovering::{self, Recoveries},
-            step::Step,
+            step::{Step, Write},
         },
         operations::Asked,
         state::State,
@@ -58,7 +55,7 @@ impl Write for Removal {
         vec![Step::AnswerContexts]
     }
 
-    fn follow_up(&self) -> FollowUp<'_> {
+    fn follow_up(&self) -> FollowUp {
         FollowUp::Removal
     }
 }
@@ -122,6 +119,12 @@ pub(in crate::session::core) fn remove(base: &mut Base, answers: &[EntryId]) -> 
         Ok(staged) if !staged.entries.is_empty() => Step::Write(Box::new(Removal(staged))),
         _ => Step::AnswerContexts,
     }
+}
+
+/// Takes the failed answer of a repeated turn out of the context, for other programs that read the file: a context of this
+/// one has no failed answers. So it can stay where the session is at work.
+pub(in crate::session::core) fn remove_repeated(base: &mut Base, answer: &EntryId) -> Option<Step> {
+    (!base.work.is_in_front()).then(|| remove(base, std::slice::from_ref(answer)))
 }
 
 #[cfg(test)]

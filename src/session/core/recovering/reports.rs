@@ -2,9 +2,8 @@
 //! and the model that an answer names.
 
 use super::super::{
-    base::Base,
+    base::{Base, learning},
     commands::{append::Append, notices::Told},
-    learning,
 };
 use crate::{
     conversation::{evidence::Verdict, tokens::Estimator},

@@ -4,11 +4,13 @@
 use crate::{
     compaction::recovery::AnswerError,
     conversation::entry::Entry,
-    ids::EntryId,
     models::{ModelRef, learned::WindowOrigin},
     provider::overflow::{Overflow, Reservation, is_far_off},
     session::{
-        core::{base::Base, due::DueRepeat, learning, recovering::reported, step::Step},
+        core::{
+            base::{Base, learning},
+            due::DueRepeat,
+        },
         state::{
             State,
             output::{self, Refused},
@@ -26,12 +28,6 @@ pub(super) fn learn(base: &mut Base, answer: &Entry) {
     if is_of_context {
         base.learn(learning::of_window(&model, refused.limit(), WindowOrigin::Refusal, &base.facts()));
     }
-}
-
-/// Takes the failed answer of a repeated turn out of the context, for other programs that read the file: a context of this
-/// one has no failed answers. So it can stay where the session is at work.
-pub(in crate::session::core) fn remove(base: &mut Base, answer: &EntryId) -> Option<Step> {
-    (!base.work.is_in_front()).then(|| reported::remove(base, std::slice::from_ref(answer)))
 }
 
 /// The error of an answer that a model refused for the room kept for it, with the sizes that it states as an overflow. It

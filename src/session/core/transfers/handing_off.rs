@@ -18,7 +18,7 @@ use crate::{
             base::Base,
             command::{Command, CommandMethod, TransferRequest},
             step::Step,
-            transfers::{self, Relays},
+            transfers::{self, relays::Relays},
             work::{Founded, HandingOff, Task, Work},
         },
         effects::{Answer, Ticket},

@@ -1,6 +1,6 @@
 //! `session/navigate`: the session goes on at another entry of its tree.
 
-use super::{Delivery, entry_of};
+use super::{delivery::Delivery, entry_of};
 use crate::{
     ids::EntryId,
     log::history::{points::NoPoint, route::Route},

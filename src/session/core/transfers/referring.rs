@@ -1,6 +1,6 @@
 //! `session/reference`: an extract from another session enters this one.
 
-use super::{Delivery, entry_of};
+use super::{delivery::Delivery, entry_of};
 use crate::{
     conversation::message::{Message, outline::Role},
     ids::OperationId,
@@ -19,7 +19,7 @@ use crate::{
             transfer::{ReferenceOrder, TransferText, TransferWork},
         },
         kind::{OperationKind, Reference, Referred, Transfer, Transferred},
-        operations::{Asked, Place},
+        operations::Asked,
         source::{Source, SourceOrder},
         state::State,
         stop::Stop,
@@ -87,17 +87,16 @@ pub(in crate::session::core) fn begin_reference(
     result: Result<Source, Failure>,
 ) -> Option<Step> {
     let Referring { question, unstarted } = request;
-    let Unstarted { id, kind, asked, stop } = unstarted;
     let begun = result.and_then(|source| Ok((source, room_for_extract(&base.state, question.as_deref())?)));
     let (source, cap) = match begun {
         Ok(begun) => begun,
         Err(failure) => {
-            asked.into_request().into_iter().for_each(|ticket| ticket.fail(&failure));
+            unstarted.asked.into_request().into_iter().for_each(|ticket| ticket.fail(&failure));
             return Some(Step::AnswerContexts);
         }
     };
-    let is_introduced = matches!(asked, Asked::Answered(_));
-    let operation = base.open(kind, Place::Top(id), asked, base.state.usage(), stop);
+    let is_introduced = matches!(unstarted.asked, Asked::Answered(_));
+    let operation = base.open(unstarted, base.state.usage());
     let order = ReferenceOrder {
         source,
         question,

@@ -9,14 +9,14 @@ use crate::{
         message::outline::Role,
         path::Path,
     },
-    ids::{OperationId, SessionId},
+    ids::OperationId,
     protocol::events::Reason,
     redact::Clean,
     session::{
         core::{
             base::Base,
-            transfers::{self, handing_off},
-            work::{HandingOff, Task, Work},
+            transfers::{self, Relays, handing_off},
+            work::{HandingOff, Task, Unstarted, Work},
         },
         effects::Ticket,
         founding::HANDOFF,
@@ -26,49 +26,13 @@ use crate::{
         },
         kind::{Handoff, OperationKind, Product, Transfer},
         operation::Operation,
-        operations::{Asked, End, Place},
+        operations::{Asked, End},
         state::State,
         stop::Stop,
     },
     settings::Strategy,
 };
 use std::{sync::Arc, time::Duration};
-
-/// The handoffs of a session by its maintenance.
-#[derive(Default)]
-pub(in crate::session::core) struct Relays {
-    /// Whether the host has asked for a handoff.
-    pub asked: bool,
-    /// Whether another session goes on in the place of this one. A host that stays here is not handed off again.
-    replaced: bool,
-    /// The session of the last handoff, which goes on in the place of this one.
-    successor: Option<SessionId>,
-}
-
-impl Relays {
-    /// The reason why no request fits this session, with the session in which the conversation goes on.
-    pub fn or_goes_on_elsewhere(&self, why: String) -> String {
-        match &self.successor {
-            // The text of a recovery that failed may name it.
-            Some(new) if !why.contains(new.as_str()) => {
-                format!("{why} Session {new} goes on in the place of this one: open it with session/load.")
-            }
-            _ => why,
-        }
-    }
-
-    /// A handoff has ended. Where it completed, the conversation goes on in the new session.
-    pub fn handed_off(&mut self, end: &End<Product>) {
-        if let Some(product) = end.product().filter(|product| product.replaces_session()) {
-            self.successor = product.new_session().cloned();
-        }
-    }
-
-    /// Maintenance that hands off has ended.
-    pub fn relayed(&mut self, end: &End<Product>) {
-        self.replaced |= matches!(end, End::Completed(_));
-    }
-}
 
 /// The part of the path that maintenance hands off, where the turn has settled and the client goes on with the new
 /// session.
@@ -86,13 +50,15 @@ pub(in crate::session::core) fn begin(
 ) {
     // The end of the handoff stops its work, and the maintenance may go on.
     let usage = base.state.usage();
-    let around = base.open(OperationKind::Relay(reason), Place::Top(id), asked, usage.clone(), Stop::default());
+    let unstarted = Unstarted { id, kind: OperationKind::Relay(reason), asked, stop: Stop::default() };
+    let around = base.open(unstarted, usage.clone());
+    let trigger = around.kind.trigger();
     let handoff = Handoff { goal: None, is_draft: false, document: Arc::default() };
-    let (kind, place) = (OperationKind::Transfer(Transfer::Handoff(handoff)), around.part(base.stamps.operation()));
-    let operation = base.open(kind, place, Asked::Introduced, usage, Stop::default());
+    let kind = OperationKind::Transfer(Transfer::Handoff(handoff));
+    let operation = base.open_inside(around, kind, usage, Stop::default());
     let room =
         handing_off::room_beside(&base.state, &mut base.stamps, &Clean::default()).ok().flatten().unwrap_or_default();
-    let (settings, trigger) = (base.state.settings().clone(), around.kind.trigger());
+    let settings = base.state.settings().clone();
     let order = HandoffOrder {
         view: base.state.view().of(&covered),
         path: covered.clone(),
@@ -109,7 +75,6 @@ pub(in crate::session::core) fn begin(
     };
     let model = base.state.model(&covered);
     let task = Task::Handoff(HandingOff { goal: None, covered, is_draft: false, saves: false });
-    base.around = Some(around);
     transfers::make_text(base, operation, task, TransferWork::Handoff(Box::new(order)), model);
 }
 

@@ -14,8 +14,7 @@ use crate::{
             base::Base,
             command::Command,
             commands::append::{self, Append},
-            parts::log_gate::{Unanswered, Write},
-            step::Step,
+            step::{Step, Write},
         },
         effects::Ticket,
         state::State,
@@ -59,17 +58,6 @@ impl Write for Appends {
         }
         Vec::new()
     }
-}
-
-impl Unanswered for Appends {
-    fn counted(self: Box<Self>) -> Step {
-        Step::AnswerAppends(self.0)
-    }
-}
-
-/// Appends that are on disk, whose answers wait for counts.
-pub(in crate::session::core) fn uncounted(appends: Vec<Append>) -> Box<dyn Unanswered> {
-    Box::new(Appends(appends))
 }
 
 /// Writes an append, with those that follow it in the queue.

@@ -8,22 +8,14 @@ use crate::{
         core::{
             base::Base,
             command::Command,
-            edit::{self, Edit},
-            parts::log_gate::{Unanswered, Write},
-            step::Step,
+            edit::{self, Edit, EditWrite},
+            step::{Step, Write},
         },
         effects::Ticket,
     },
     wire::outbox::About,
 };
 use std::sync::Arc;
-
-/// An edit with its entries.
-pub(in crate::session::core) struct EditWrite {
-    pub edit: Box<dyn Edit>,
-    pub staged: edit::Staged,
-    pub ticket: Ticket,
-}
 
 impl Write for EditWrite {
     fn entries(&self) -> Vec<Arc<Entry>> {
@@ -67,12 +59,6 @@ impl Write for EditWrite {
     }
 }
 
-impl Unanswered for EditWrite {
-    fn counted(self: Box<Self>) -> Step {
-        Step::AnswerEdit(self)
-    }
-}
-
 /// Makes the entries of a request. A request without entries is answered immediately.
 pub(in crate::session::core) fn begin(base: &mut Base, edit: Box<dyn Edit>, ticket: Ticket) -> Option<Step> {
     if ticket.cancelled() {
@@ -100,8 +86,8 @@ pub(in crate::session::core) fn begin(base: &mut Base, edit: Box<dyn Edit>, tick
 /// Answers an edit, announces its entries, and sends its event.
 pub(in crate::session::core) fn answer(base: &Base, write: EditWrite, next: Next) {
     let EditWrite { edit, mut staged, ticket } = write;
-    staged.next = next;
-    ticket.answer(edit.answer(base, &staged));
+    (staged.next, staged.status) = (next, base.operations.status());
+    ticket.answer(edit.answer(&base.state, &staged));
     for entry in &staged.entries {
         base.effects.announce(entry, None);
     }

@@ -4,6 +4,7 @@
 //! it. Its start is sent when it starts, and it is planned for the context of that moment. An entry stores the request, so that
 //! a restart brings it back. Where its work is done otherwise, it gives way: it starts, and ends as skipped.
 
+pub(in crate::session::core) mod recorded;
 mod stored;
 #[cfg(test)]
 mod tests;
@@ -31,10 +32,8 @@ use crate::{
         stop::Stop,
     },
 };
+use recorded::Asker;
 use std::collections::HashSet;
-use stored::Asker;
-
-pub(in crate::session::core) use stored::Recorded;
 
 /// The compaction that waits for the end of the turn, and its entry in the file.
 #[derive(Default)]

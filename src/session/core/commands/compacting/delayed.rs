@@ -12,11 +12,11 @@ use crate::{
             base::Base,
             commands::founding,
             step::Step,
-            work::{Request, Work},
+            work::{Request, Unstarted, Work},
         },
         effects::Ticket,
         jobs::{Authors, Focus, Job, PlanOrder},
-        operations::{Asked, Place},
+        operations::Asked,
     },
 };
 
@@ -40,7 +40,8 @@ pub(in crate::session::core) fn begin(
     request: Request,
 ) -> Option<OperationId> {
     let Request { id, kind, params, asked, stop } = request;
-    let operation = base.open(kind, Place::Top(id.clone()), asked, base.state.usage(), stop.clone());
+    let unstarted = Unstarted { id: id.clone(), kind, asked, stop: stop.clone() };
+    let operation = base.open(unstarted, base.state.usage());
     base.lock.keep(waiting.begun(&id, base.operations.unfinished(), &base.state));
     let moves = founding::moved(&id, &params);
     let request = requested_plan(base, &params);

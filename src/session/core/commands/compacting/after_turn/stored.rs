@@ -1,6 +1,10 @@
 //! The compaction after the turn in the file: an entry with its request, or one that says that it waits no more.
 
-use super::{AfterTurn, Delayed, cancelled, request};
+use super::{
+    AfterTurn, Delayed, cancelled,
+    recorded::{AfterTurnWrite, Asker, Recorded},
+    request,
+};
 use crate::{
     conversation::{
         entry::{Entry, Stamp, Stamps},
@@ -15,8 +19,12 @@ use crate::{
         types::CompactParams,
     },
     session::{
-        core::{base::Base, parts::log_gate::Write, step::Step, work::Request},
-        effects::{Answer, Ticket},
+        core::{
+            base::Base,
+            step::{Step, Write},
+            work::Request,
+        },
+        effects::Answer,
         jobs::defect,
         kind::OperationKind,
         log_work::Adds,
@@ -39,16 +47,6 @@ struct Stored {
     params: CompactParams,
 }
 
-/// A request for a compaction after the turn, while its entry is being written.
-pub(in crate::session::core) struct Asker {
-    /// The id of the compaction.
-    pub id: OperationId,
-    /// The request, if it does not wait for the end of the compaction.
-    pub reply: Option<Ticket>,
-    /// The params of the request before it, if there was one.
-    pub former: Option<CompactParams>,
-}
-
 impl Stored {
     /// The compaction that waits by the newest entry on a path.
     fn on(path: &Path, session: &SessionId) -> Option<Self> {
@@ -68,12 +66,6 @@ impl Stored {
     }
 }
 
-/// The entry about the compaction after the turn, with the request that it answers.
-pub(in crate::session::core) struct AfterTurnWrite {
-    entry: Arc<Entry>,
-    asker: Option<Asker>,
-}
-
 impl Write for AfterTurnWrite {
     fn entries(&self) -> Vec<Arc<Entry>> {
         vec![self.entry.clone()]
@@ -90,16 +82,6 @@ impl Write for AfterTurnWrite {
     fn again(self: Box<Self>, _: &mut Base) -> Vec<Step> {
         vec![Step::AfterTurn(Recorded::Again(self.asker))]
     }
-}
-
-/// The outcome of a write of the entry about the compaction after the turn.
-pub(in crate::session::core) enum Recorded {
-    /// It is on disk.
-    Written(AfterTurnWrite),
-    /// It could not be written.
-    Failed(Option<Asker>, Failure),
-    /// Another program was faster.
-    Again(Option<Asker>),
 }
 
 /// An entry with this data after `parent`.

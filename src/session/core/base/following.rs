@@ -1,6 +1,6 @@
 //! Entries that other programs add to the file of a session.
 
-use super::base::Base;
+use super::Base;
 use crate::{
     conversation::path::Path,
     ids::EntryId,
@@ -14,7 +14,7 @@ use std::collections::HashSet;
 
 /// Changes of the file that other programs made.
 #[derive(Default)]
-pub(super) struct FileChanges {
+pub(in crate::session::core) struct FileChanges {
     /// The file was touched and not read since.
     pending: bool,
     /// The client knows that bytes of the file were changed, beyond appends.
@@ -23,22 +23,22 @@ pub(super) struct FileChanges {
 
 impl FileChanges {
     /// The file was touched.
-    pub(super) fn touched(&mut self) {
+    pub(in crate::session::core) fn touched(&mut self) {
         self.pending = true;
     }
 
     /// Whether the file was touched and not read since.
-    pub(super) fn is_pending(&self) -> bool {
+    pub(in crate::session::core) fn is_pending(&self) -> bool {
         self.pending
     }
 
     /// The file is read now.
-    pub(super) fn read(&mut self) {
+    pub(in crate::session::core) fn read(&mut self) {
         self.pending = false;
     }
 
     /// The file cannot be followed any more. One notice is enough.
-    pub(super) fn lost(&mut self, error: &StoreError) -> Option<Event> {
+    pub(in crate::session::core) fn lost(&mut self, error: &StoreError) -> Option<Event> {
         let is_news = !std::mem::replace(&mut self.reported, true);
         is_news.then(|| Event::Notice {
             severity: Severity::Error,
@@ -50,7 +50,7 @@ impl FileChanges {
 }
 
 /// Adds the entries of another program. Returns whether the session is on another path.
-pub(super) fn take_in(base: &mut Base, grown: Grown) -> bool {
+pub(in crate::session::core) fn take_in(base: &mut Base, grown: Grown) -> bool {
     let follows = base.log.facts().access == Access::Write;
     let left = if follows { left_by(&grown, base.state.path()) } else { None };
     let is_moved = grown.path.is_some();

@@ -2,13 +2,14 @@
 //!
 //! The change is stored at once. While the conversation is being compacted, requests for a context to send wait.
 
-use super::{
-    automatic::pruning,
+use super::pruning;
+use crate::session::core::{
     base::Base,
     commands::prune,
-    due::{Due, DueCompaction, Upkeep},
+    due::{Due, DueCompaction},
     edit::Staged,
     parts::switches::Switched,
+    upkeep::Upkeep,
 };
 use crate::{
     compaction::decide::{Decision, Facts, Why, at_threshold},
@@ -18,14 +19,14 @@ use crate::{
 
 impl Standing<'_> {
     /// Whether the context is too large for the new model by an estimate, while entries are being counted.
-    pub(super) fn seems_too_large(&self) -> bool {
+    pub(in crate::session::core) fn seems_too_large(&self) -> bool {
         self.core.base.counting.runs() && self.may_maintain() && decision_behind_switch(&self.core.base.state).is_due()
     }
 }
 
 impl Upkeep {
     /// Notes a change of the model or of its window by entries that are on disk.
-    pub(super) fn note_switch(&mut self, state: &State, staged: &Staged) {
+    pub(in crate::session::core) fn note_switch(&mut self, state: &State, staged: &Staged) {
         let Some(before) = &staged.before else { return };
         if self.switches.note(before, &state.model_in_force()) {
             self.rest = None;
@@ -35,7 +36,12 @@ impl Upkeep {
 
 /// The maintenance that is due after a change of the model. `asked`: whether the answer of its request names it. `why`: the
 /// reason of the decision at the leaf.
-pub(super) fn due(base: &mut Base, upkeep: &mut Upkeep, asked: Asked<Ticket>, why: Why) -> Option<Due> {
+pub(in crate::session::core) fn due(
+    base: &mut Base,
+    upkeep: &mut Upkeep,
+    asked: Asked<Ticket>,
+    why: Why,
+) -> Option<Due> {
     let Switched { former } = upkeep.switches.take()?;
     if !decision_behind_switch(&base.state).is_due() {
         return None;

@@ -1,28 +1,32 @@
 //! Windows that providers teach: by limits in their refusals, and by sizes that they refuse or cut.
 
-use super::{base::Base, commands::append, parts::facts::Facts};
+use super::Base;
 use crate::{
-    conversation::{entry::Entry, evidence, message::outline::Outline},
+    conversation::{
+        entry::Entry,
+        evidence,
+        message::{self, outline::Outline},
+    },
     models::{
         self, ModelRef, SaidBy,
         learned::{Change, Learned, LearnedWindow, Server, WindowOrigin},
     },
     protocol::notices::{NoticeCode, Warning},
     provider::overflow::{self, Meaning, Overflow},
-    session::effects::Effect,
+    session::{core::parts::facts::Facts, effects::Effect},
     wire::outbox::About,
 };
 use std::{collections::HashSet, sync::Arc};
 
 /// The notices about windows that the client of a session got.
 #[derive(Default)]
-pub(super) struct Learning {
+pub(in crate::session::core) struct Learning {
     /// The code, the model, and the window in tokens.
     told: HashSet<(NoticeCode, ModelRef, u64)>,
 }
 
 /// A step of learning.
-pub(super) enum Lesson {
+pub(in crate::session::core) enum Lesson {
     /// The windows of all sessions change.
     Teach(Change),
     /// A window counts in this session alone, in tokens.
@@ -95,8 +99,8 @@ impl Learning {
 fn of_answer(answer: &Entry, facts: &Facts) -> Vec<Lesson> {
     let refused = || {
         let outline = answer.outline().filter(|outline| outline.failed)?;
-        let failed = append::failed_answer(answer)?;
-        let Meaning::Overflow(refusal) = overflow::meaning(None, &failed.error) else { return None };
+        let error = answer.message_json().and_then(message::error_of)?;
+        let Meaning::Overflow(refusal) = overflow::meaning(None, &error) else { return None };
         let learns = facts.state.settings().settings.tokens.learn_window;
         Some((model_of(outline, facts)?, refusal)).filter(|_| learns)
     };
@@ -112,7 +116,12 @@ fn of_answer(answer: &Entry, facts: &Facts) -> Vec<Lesson> {
 
 /// The lessons of a window of a model, for all sessions. A model that took a larger request has a larger window. Where another
 /// session made that request, a limit counts in this session alone.
-pub(super) fn of_window(model: &ModelRef, window: u64, origin: WindowOrigin, facts: &Facts) -> Vec<Lesson> {
+pub(in crate::session::core) fn of_window(
+    model: &ModelRef,
+    window: u64,
+    origin: WindowOrigin,
+    facts: &Facts,
+) -> Vec<Lesson> {
     let larger = |accepted: &u64| *accepted > window;
     let server = Server::of(&facts.state.settings().settings, model);
     // A server that cuts prompts silently answers any context.
@@ -133,7 +142,7 @@ pub(super) fn of_window(model: &ModelRef, window: u64, origin: WindowOrigin, fac
 
 /// The lesson of a request that a model took, in tokens. Smaller windows of it are forgotten in all sessions, and not learned
 /// again.
-pub(super) fn of_accepted(model: &ModelRef, tokens: u64, facts: &Facts) -> Vec<Lesson> {
+pub(in crate::session::core) fn of_accepted(model: &ModelRef, tokens: u64, facts: &Facts) -> Vec<Lesson> {
     let server = Server::of(&facts.state.settings().settings, model);
     vec![Lesson::Teach(Change::Accepted(server, tokens))]
 }
@@ -151,7 +160,7 @@ fn of_sessions(facts: &Facts) -> Vec<Lesson> {
 }
 
 /// The model that an answer belongs to: the one that it names, else the session's.
-pub(super) fn model_of(answer: &Outline, facts: &Facts) -> Option<ModelRef> {
+pub(in crate::session::core) fn model_of(answer: &Outline, facts: &Facts) -> Option<ModelRef> {
     answer.model.clone().or_else(|| facts.state.model(facts.state.path()))
 }
 
@@ -219,7 +228,7 @@ impl Base {
     }
 
     /// Performs lessons, each with the facts after the one before.
-    pub(super) fn learn(&mut self, lessons: Vec<Lesson>) {
+    pub(in crate::session::core) fn learn(&mut self, lessons: Vec<Lesson>) {
         for lesson in lessons {
             match lesson {
                 Lesson::Teach(change) => {

@@ -1,6 +1,6 @@
 //! The load of a session: the lengths of its queues.
 
-use super::Core;
+use crate::session::core::Core;
 
 /// The lengths of the queues of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
