@@ -226,7 +226,7 @@ impl Core {
                 self.base.ending.end_now();
                 self.stop_running(None);
                 self.base.reads.stop.request();
-                self.base.held.fail(&Failure::Cancelled);
+                self.base.waiting.fail(&Failure::Cancelled);
             }
             Input::Turn => self.turn(),
             Input::Tick => self.tick(at),
@@ -317,7 +317,7 @@ impl Core {
     /// is closed.
     #[must_use]
     pub fn end(self) -> Vec<Ticket> {
-        let Base { ending, mut index, mut queue, mut held, state, .. } = self.base;
+        let Base { ending, mut index, mut queue, mut waiting, state, .. } = self.base;
         let gone = Failure::no_session(state.id.as_str());
         let mut closes = match ending {
             Ending::Now(tickets) => tickets,
@@ -326,7 +326,7 @@ impl Core {
         for (command, ticket) in index.commands.drain().chain(queue.drain()) {
             if command.closes() { closes.push(ticket) } else { ticket.fail(&gone) }
         }
-        held.fail(&gone);
+        waiting.fail(&gone);
         closes
     }
 

@@ -130,7 +130,7 @@ impl Standing<'_> {
     pub(super) fn is_idle(&self) -> bool {
         self.is_quiet()
             && self.core.base.queue.is_empty()
-            && self.core.base.held.is_empty()
+            && self.core.base.waiting.is_empty()
             && self.core.base.index.commands.is_empty()
             && !self.is_pending(Unit::Costs)
     }
@@ -161,9 +161,9 @@ impl Standing<'_> {
             Unit::Extract => {
                 self.core.upkeep.extracts.are_due(&self.core.base.state) && !self.core.recoveries.is_pending()
             }
-            Unit::AfterTransfer => self.core.upkeep.behind_transfer,
+            Unit::AfterTransfer => self.core.upkeep.after_transfer,
             Unit::AfterTurn => self.core.upkeep.after_turn.is_due(self.core.base.state.path()),
-            Unit::Contexts => self.held_needs_more(),
+            Unit::Contexts => self.waiting_context_needs_more(),
             Unit::Ahead => self.core.upkeep.ahead.is_new(),
             Unit::FileChanges => self.core.changes.is_pending(),
             Unit::Command => !self.core.base.queue.is_empty(),
@@ -220,7 +220,7 @@ impl Standing<'_> {
             && self.core.base.log.is_free()
             && self.core.base.work.is_none()
             && self.core.base.index.commands.is_empty()
-            && self.core.base.held.is_empty()
+            && self.core.base.waiting.is_empty()
             && !self.core.upkeep.ahead.runs()
             && !Unit::ALL.into_iter().any(waits)
     }

@@ -12,7 +12,7 @@ use super::{
     commands::prune,
     due::{Due, DueCompaction},
     edit::Staged,
-    parts::{held_contexts::Starts, log_gate::FollowUp},
+    parts::{waiting_contexts::Starts, log_gate::FollowUp},
     step::{Step, Write},
     upkeep::Upkeep,
     work::{Unstarted, Work},
@@ -68,7 +68,7 @@ impl Write for Relief {
         let title = "The context could not be made smaller";
         base.effects.warn(NoticeCode::ContextNotReduced, title, failure.to_string());
         // Another try would fail, too, and the requests would start one after the other.
-        base.held.start(Starts::Nothing);
+        base.waiting.start(Starts::Nothing);
         vec![Step::AnswerContexts]
     }
 
@@ -158,7 +158,7 @@ impl Upkeep {
         self.relays.handed_off(end);
         let is_left = end.product().is_some_and(|product| product.new_session().is_some() || product.is_move());
         if matches!(kind, OperationKind::Transfer(_)) && base.relay().is_none() && !is_left {
-            self.behind_transfer = is_due;
+            self.after_transfer = is_due;
         }
     }
 
@@ -169,7 +169,7 @@ impl Upkeep {
         }
         let lack = base.take_lack();
         let follows_handoffs = relaying::client_follows_handoffs(&base.state, &self.relays);
-        self.told.notices_after(&base.facts(), kind, end, lack, follows_handoffs)
+        self.notices.notices_after(&base.facts(), kind, end, lack, follows_handoffs)
     }
 }
 

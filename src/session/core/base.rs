@@ -26,7 +26,7 @@ use crate::{
             Moment,
             costs::{Costs, Lack},
             parts::{
-                contexts::Contexts, facts::Facts, held_contexts::HeldContexts, lock::Lock, log_gate::LogGate,
+                contexts::Contexts, facts::Facts, waiting_contexts::WaitingContexts, lock::Lock, log_gate::LogGate,
                 queue::Queue, reads::Reads,
             },
             work::{Unstarted, Work},
@@ -62,7 +62,7 @@ pub struct Base {
     pub(super) index: IndexWait,
     pub(super) counting: Counting,
     /// Requests for the context that wait for the end of the compaction.
-    pub(super) held: HeldContexts,
+    pub(super) waiting: WaitingContexts,
     /// The contexts that clients were given last.
     pub(super) contexts: Contexts,
     pub(super) costs: Costs,
@@ -120,7 +120,7 @@ impl Base {
             reads: Reads::default(),
             index: IndexWait::default(),
             counting: Counting::default(),
-            held: HeldContexts::default(),
+            waiting: WaitingContexts::default(),
             contexts: Contexts::default(),
             costs: Costs::opened(&state.history().spending().recent, at),
             learning: Learning::default(),

@@ -5,7 +5,7 @@ use super::{
     base::{Ending, IndexBuild},
     command::Command,
     idle::{maintenance, rounds},
-    parts::{held_contexts::HeldContext, log_gate::Back},
+    parts::{waiting_contexts::WaitingContext, log_gate::Back},
     recovering,
     standing::Standing,
     step::{Ended, Write},
@@ -62,7 +62,7 @@ impl Core {
         self.upkeep.rests_after(&self.base.state, &operation.kind, &end);
         let is_due = Standing::of(self).decision().is_due();
         self.upkeep.transfer_ends(&self.base, &operation.kind, &end, is_due);
-        self.base.held.go_on_after(&operation.kind, &end);
+        self.base.waiting.go_on_after(&operation.kind, &end);
         if let End::Completed(product) = &end
             && (operation.kind == OperationKind::BY_CLIENT && product.new_session().is_none()
                 || product.replaces_session())
@@ -156,7 +156,7 @@ impl Core {
     /// Answers the contexts that wait, if nothing holds them any more.
     pub(super) fn answer_contexts(&mut self) {
         self.settle();
-        for HeldContext { params, ticket, starts } in self.base.held.take() {
+        for WaitingContext { params, ticket, starts } in self.base.waiting.take() {
             self.context(params, ticket, starts);
         }
     }
@@ -258,7 +258,7 @@ impl Core {
             {
                 let kind = self.base.relay().map_or(&operation.kind, |around| &around.kind).clone();
                 self.upkeep.rests_after(&self.base.state, &kind, &End::Cancelled);
-                self.base.held.go_on_after(&kind, &End::Cancelled);
+                self.base.waiting.go_on_after(&kind, &End::Cancelled);
                 self.base.work = Work::None;
                 self.base.around = None;
                 let turning = self.idle.rounds.is_cancelled();
@@ -291,7 +291,7 @@ impl Core {
     /// its turn is answered then.
     pub(super) fn request_cancelled(&mut self, request: TicketNumber) {
         self.base.effects.cancel(request);
-        self.base.held.end_cancelled();
+        self.base.waiting.end_cancelled();
         if self.idle.rounds.request_cancelled(|| self.base.work.request_cancelled()) {
             maintenance::end_unstarted(&mut self.base, &mut self.idle.rounds, IdleSkipped::Cancelled);
         }

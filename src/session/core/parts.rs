@@ -2,9 +2,11 @@
 
 pub mod contexts;
 pub(super) mod facts;
-pub(super) mod held_contexts;
+pub(super) mod waiting_contexts;
 pub(super) mod lock;
 pub(super) mod log_gate;
 pub mod queue;
 pub(super) mod reads;
 pub(super) mod switches;
+#[cfg(test)]
+mod tests;

@@ -293,7 +293,7 @@ impl Recoveries {
             End::Failed(failure) => Some(failure.to_string()),
             End::Skipped(nothing) => Some(Failure::NothingToCompact(*nothing).to_string()),
         };
-        base.held.go_on_after(&recovery.kind, end);
+        base.waiting.go_on_after(&recovery.kind, end);
         let why = why.filter(|_| !went_on(&base.state, recovery));
         let (leaf, limits) = (base.state.visible_leaf(), limits(&base.state));
         self.failed = why.map(|why| Failed { leaf, why: recovery.kind.failed(&why), limits });

@@ -12,7 +12,7 @@ use super::{
     edit::{EditWrite, Staged},
     idle::{self, IdleWork, maintenance},
     parts::{
-        held_contexts::{HeldContext, Starts},
+        waiting_contexts::{WaitingContext, Starts},
         queue,
     },
     recovering::{self, Begun, MayStart, judging, reported, reports},
@@ -25,13 +25,11 @@ use crate::{
     compaction::decide::Why,
     conversation::message::outline::Role,
     protocol::{
-        SessionContext,
         errors::Failure,
         events::Reason,
         types::{ContextParams, Next},
     },
     session::{
-        core::command::Command,
         effects::Ticket,
         fault::{Fault, planted},
         kind::OperationKind,
@@ -91,7 +89,7 @@ impl Core {
     /// Answers appends that are on disk, announces their entries, and starts the maintenance that is due.
     pub(super) fn answer_appends(&mut self, appends: Vec<Append>) {
         self.has_changed();
-        let remark = reports::heed_report(&mut self.base, &mut self.upkeep.told, &appends);
+        let remark = reports::heed_report(&mut self.base, &mut self.upkeep.notices, &appends);
         let model = appends.first().and_then(|append| append.model.clone());
         let newest = appends.last().and_then(|append| append.staged.entries.last().cloned());
         let due = self.due_after(&appends);
@@ -99,8 +97,8 @@ impl Core {
         let (runs, last) = (Standing::of(self).next(None), Standing::of(self).next(due.as_ref()));
         appends::answer(&self.base, appends, &usage, &runs, &last);
         self.base.send_usage();
-        reports::tell_of_model(&self.base.effects, &self.base.state, model);
-        newest.iter().for_each(|newest| judging::tell_of(&self.base, newest));
+        reports::report_model(&self.base.effects, &self.base.state, model);
+        newest.iter().for_each(|newest| judging::report_cut_off(&self.base, newest));
         if let Some((code, title, detail)) = remark {
             self.base.effects.warn(code, title, detail);
         }
@@ -269,17 +267,17 @@ impl Core {
                 let why = self.upkeep.relays.or_goes_on_elsewhere(Standing::of(self).why());
                 return ticket.fail(&Failure::OverWindow { floor, why });
             }
-            Way::Hold | Way::Maintain if self.base.held.len() >= queue::FULL => {
+            Way::Hold | Way::Maintain if self.base.waiting.len() >= queue::FULL => {
                 return ticket.fail(&Failure::Overloaded { retry_after_ms: queue::TRY_AGAIN });
             }
             Way::Hold => {}
             // A start follows the answer and the events of the write before it.
             Way::Maintain if !self.base.log.is_free() => {
-                return self.base.queue.put_back(Command::call::<SessionContext>(params), ticket);
+                return self.base.queue.put_back(context::command(params), ticket);
             }
             Way::Maintain => self.maintain(),
         }
-        self.base.held.push(HeldContext { params, ticket, starts });
+        self.base.waiting.push(WaitingContext { params, ticket, starts });
     }
 }
 
@@ -309,7 +307,7 @@ impl Core {
     /// Decides about the maintenance that was due at the end of a transfer: entries that came while it ran may have crossed the
     /// threshold, and no answer named maintenance then, because none could start.
     pub(super) fn decide_after_transfer(&mut self) {
-        self.upkeep.behind_transfer = false;
+        self.upkeep.after_transfer = false;
         if Standing::of(self).maintenance_is_due() {
             self.maintain();
         } else {

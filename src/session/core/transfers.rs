@@ -122,7 +122,7 @@ pub(super) fn made(base: &mut Base, id: &OperationId, result: Result<TransferTex
     match result {
         _ if operation.is_stopped() => Some(Step::end(operation, End::Cancelled)),
         Ok(text) => {
-            tell_extracted(&mut operation, &text);
+            send_extracted(&mut operation, &text);
             base.work = Work::Transfer(operation, TransferPhase::Made(task, Some(text)));
             None
         }
@@ -210,7 +210,7 @@ pub(super) fn kind_of(state: &State, request: &TransferRequest) -> OperationKind
 }
 
 /// The end of a summary, and the pieces of a text that no model wrote. Those of a model were sent while it wrote them.
-fn tell_extracted(operation: &mut Operation, text: &TransferText) {
+fn send_extracted(operation: &mut Operation, text: &TransferText) {
     let Some(summary) = text.branch().and_then(|branch| branch.summary.as_ref()) else { return };
     operation.arrives(Stage::Summarizing);
     if summary.made.is_extracted() {

@@ -2,7 +2,7 @@
 
 use super::{
     automatic::speculation::Ahead,
-    commands::{compacting::after_turn::AfterTurn, notices::Told},
+    commands::{compacting::after_turn::AfterTurn, notices::SentNotices},
     parts::switches::Switches,
     transfers::{Extracts, Relays},
 };
@@ -19,13 +19,13 @@ pub(super) struct Upkeep {
     /// A change of the model that is not decided about.
     pub switches: Switches,
     /// Whether maintenance was due at the end of a transfer, and is not decided about.
-    pub behind_transfer: bool,
+    pub after_transfer: bool,
     /// The compaction that waits for the end of the turn.
     pub after_turn: AfterTurn,
     /// The summary that is made ahead.
     pub ahead: Ahead,
     /// The notices that were sent.
-    pub told: Told,
+    pub notices: SentNotices,
     /// Handoffs by maintenance.
     pub relays: Relays,
     /// Extracts that wait for the results of open calls, the oldest first.

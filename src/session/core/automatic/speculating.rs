@@ -44,7 +44,7 @@ impl Standing<'_> {
         }
         // A handoff uses no summary. Whether the turn has settled at the threshold is not known before.
         !self.maintenance_may_follow()
-            && !relaying::relays_here(&self.core.base.state, &self.core.upkeep.relays)
+            && !relaying::hands_off(&self.core.base.state, &self.core.upkeep.relays)
             && self.core.base.costs.have_room_for(self.core.base.state.measure().context_tokens, &self.facts())
     }
 }

@@ -20,7 +20,7 @@ use crate::{
 impl Standing<'_> {
     /// Whether the context is too large for the new model by an estimate, while entries are being counted.
     pub(in crate::session::core) fn seems_too_large(&self) -> bool {
-        self.core.base.counting.runs() && self.may_maintain() && decision_behind_switch(&self.core.base.state).is_due()
+        self.core.base.counting.runs() && self.may_maintain() && decision_after_switch(&self.core.base.state).is_due()
     }
 }
 
@@ -43,7 +43,7 @@ pub(in crate::session::core) fn due(
     why: Why,
 ) -> Option<Due> {
     let Switched { former } = upkeep.switches.take()?;
-    if !decision_behind_switch(&base.state).is_due() {
+    if !decision_after_switch(&base.state).is_due() {
         return None;
     }
     if let Some(staged) = pruning::that_suffices(base, upkeep, why) {
@@ -55,7 +55,7 @@ pub(in crate::session::core) fn due(
 }
 
 /// The decision at the leaf after a change of the model. A turn that goes on holds back only the threshold.
-fn decision_behind_switch(state: &State) -> Decision {
+fn decision_after_switch(state: &State) -> Decision {
     let facts = state.measure().facts(state.path(), None);
     at_threshold(Facts { mid_turn: true, ..facts })
 }

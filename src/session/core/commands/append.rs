@@ -194,7 +194,7 @@ fn staged(
         return Err(Failure::params("messages", "at least one message is needed").into());
     }
     let mut strays = Strays::of(&messages, state, before, params)?;
-    let branch = params.parent_entry_id.as_ref().map(|parent| behind_mirrors(state, parent)).transpose()?;
+    let branch = params.parent_entry_id.as_ref().map(|parent| last_mirror_of(state, parent)).transpose()?;
     let mut parent = branch.or_else(|| leaf.cloned());
     let mut staged = Staged::default();
     let api_of = |model: &ModelRef| api_of(state, model);
@@ -274,7 +274,7 @@ fn marker_of(requested: &Requested, answer: &EntryId, stamps: &mut Stamps) -> Re
 
 /// The last of the lines for other programs that belong to an entry, where there are any: what goes on after the entry
 /// goes on after them. After the leaf as clients see it these are all markers.
-fn behind_mirrors(state: &State, parent: &EntryId) -> Result<EntryId, NotStaged> {
+fn last_mirror_of(state: &State, parent: &EntryId) -> Result<EntryId, NotStaged> {
     let (path, history) = (state.path(), state.history());
     if path.visible_leaf() == Some(parent)
         && let Some(leaf) = path.last()

@@ -227,9 +227,9 @@ pub(in crate::session::core) fn drafted(
     let extracted = draft.made.parts.as_deref().and_then(PartOrigins::extracted);
     if draft.made.is_extracted() {
         operation.progress(Stage::Summarizing, 1, 1);
-        tell_chunks(&mut operation, &draft);
+        send_chunks(&mut operation, &draft);
     } else if let Some(part) = extracted {
-        tell_part(&mut operation, &draft, part);
+        send_part(&mut operation, &draft, part);
     }
     operation.progress(Stage::Checking, 1, 1);
     base.work = Work::Drafted(operation, Box::new(draft));
@@ -261,7 +261,7 @@ fn written(draft: Draft) -> Result<Draft, Failure> {
 }
 
 /// The pieces of a summary, its two parts apart.
-fn tell_chunks(operation: &mut Operation, draft: &Draft) {
+fn send_chunks(operation: &mut Operation, draft: &Draft) {
     for source in [ChunkSource::History, ChunkSource::TurnPrefix] {
         operation.moves_to(source, 1);
         operation.begins(source);
@@ -280,7 +280,7 @@ fn tell_chunks(operation: &mut Operation, draft: &Draft) {
 }
 
 /// The pieces of the part that was extracted. Those of the other part were sent as a model wrote them.
-fn tell_part(operation: &mut Operation, draft: &Draft, part: SummaryPart) {
+fn send_part(operation: &mut Operation, draft: &Draft, part: SummaryPart) {
     let Some((history, prefix)) = draft.summary.text.split_once(SPLIT_TURN) else { return };
     let (source, text) = match part {
         SummaryPart::History => (ChunkSource::History, history),

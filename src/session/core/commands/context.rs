@@ -19,7 +19,7 @@ use crate::{
             command::{Command, SessionMethod},
             parts::{
                 contexts::Identity,
-                held_contexts::{Starts, must_fit},
+                waiting_contexts::{Starts, must_fit},
             },
             standing::Standing,
         },
@@ -38,6 +38,11 @@ impl SessionMethod for SessionContext {
         }
         core.context(params, ticket, Starts::Maintenance);
     }
+}
+
+/// The command for a request that waits for its turn again.
+pub(in crate::session::core) fn command(params: ContextParams) -> Command {
+    Command::call::<SessionContext>(params)
 }
 
 /// The most entries of a context that the session builds by itself, in a few milliseconds. A larger one is built beside it, where
@@ -92,8 +97,8 @@ impl Standing<'_> {
     }
 
     /// Whether a context that waits is over the window, and more maintenance makes it smaller.
-    pub(in crate::session::core) fn held_needs_more(&self) -> bool {
-        self.core.base.held.ask_for_maintenance()
+    pub(in crate::session::core) fn waiting_context_needs_more(&self) -> bool {
+        self.core.base.waiting.ask_for_maintenance()
             && self.core.recoveries.failed_at(self.core.base.state.path().visible_leaf()).is_none()
             && self.core.base.state.measure().too_large(self.core.base.state.path()).is_some()
             && (self.core.base.counting.runs() || self.decision().is_due())
@@ -137,7 +142,7 @@ pub(in crate::session::core) fn answer(base: &mut Base, params: ContextParams, t
         };
     }
     let (Some(library), Some(leaf)) = (base.state.history().library(), params.leaf_entry_id.clone()) else {
-        return base.await_index(Command::call::<SessionContext>(params), ticket);
+        return base.await_index(command(params), ticket);
     };
     let (view, session, counts) = (base.state.view(), base.state.id.clone(), must_fit(&params));
     read_context(base, ticket, &view.clone(), move |blocking| match (library.path_at(&leaf, blocking), api) {

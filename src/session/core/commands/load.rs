@@ -27,7 +27,7 @@ impl Load {
         Self {
             waiting: base.queue.len() + core.cancelled.len(),
             index: base.index.commands.len(),
-            held: base.held.len(),
+            held: base.waiting.len(),
             reads: base.reads.len(),
             cancelled: base.effects.cancelled(),
             costs: if base.writable().is_ok() { base.costs.len() } else { 0 },

@@ -56,7 +56,7 @@ pub(in crate::session::core) fn of_shortened(entries: &[Shortened]) -> Option<Wa
 
 /// The notices that are sent once, or once in a while.
 #[derive(Default)]
-pub(in crate::session::core) struct Told {
+pub(in crate::session::core) struct SentNotices {
     /// Whether the client was told that the strategy `handoff` summarizes in place.
     handoff: bool,
     /// Whether the client was told of reports that are not believed.
@@ -65,7 +65,7 @@ pub(in crate::session::core) struct Told {
     quality: Option<Instant>,
 }
 
-impl Told {
+impl SentNotices {
     /// The notices after the end of a compaction, or of a transfer. `lack`: that of the models which were asked for a summary.
     /// `follows_handoffs`: whether the client goes on with the session that a handoff makes.
     pub fn notices_after(

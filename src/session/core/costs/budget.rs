@@ -43,7 +43,7 @@ pub(in crate::session::core) enum Lack {
     /// It did not lack any.
     None,
     /// It did, as the client knows.
-    Told,
+    Reported,
     /// It did, and the client does not know it yet.
     New(Warning),
 }
@@ -95,7 +95,7 @@ impl Costs {
             return Lack::None;
         };
         if self.extracting(facts).is_some() {
-            return Lack::Told;
+            return Lack::Reported;
         }
         let wait = ceiling.checked_sub(needed).map(|most| self.hour.falls_to(most, facts.now));
         self.budget.told = Some(Extracting { ceiling, until: wait.map(|wait| facts.now + wait) });

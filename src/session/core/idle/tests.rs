@@ -568,13 +568,13 @@ fn a_thousand_sessions_that_become_idle_at_once_run_one_after_the_other() {
 #[test]
 fn a_timer_that_ends_while_other_work_runs_starts_anew() {
     let mut held = idle();
-    held.core.upkeep.behind_transfer = true;
+    held.core.upkeep.after_transfer = true;
     held.at.now += TIMEOUT;
     // The bodies are dropped first.
     for _ in 0..2 {
         assert!(turns(&held.feed(Input::Tick)).is_empty());
     }
-    held.core.upkeep.behind_transfer = false;
+    held.core.upkeep.after_transfer = false;
     assert_eq!(asks(&mut held), Some(TIMEOUT));
 }
 

@@ -35,7 +35,7 @@ pub(super) struct Judged {
 }
 
 /// Tells that the output limit cut the text of the answer at the leaf.
-pub(in crate::session::core) fn tell_of(base: &Base, answer: &Arc<Entry>) {
+pub(in crate::session::core) fn report_cut_off(base: &Base, answer: &Arc<Entry>) {
     let cut_off = answer.outline().is_some_and(|outline| outline.cut_off);
     if cut_off && judge(&base.facts(), answer).is_some_and(|judged| judged.verdict == Verdict::Shortened) {
         base.effects.warn(

@@ -11,7 +11,7 @@ use crate::{
             base::Base,
             due::{Due, DueRecovery},
             edit::Staged,
-            parts::{held_contexts::Starts, log_gate::FollowUp},
+            parts::{waiting_contexts::Starts, log_gate::FollowUp},
             recovering::{self, Recoveries},
             step::{Step, Write},
         },
@@ -114,7 +114,7 @@ impl Recoveries {
 /// Removes answers from the context. No recovery follows.
 pub(in crate::session::core) fn remove(base: &mut Base, answers: &[EntryId]) -> Step {
     // They waited for a recovery, and there is none.
-    base.held.start(Starts::Maintenance);
+    base.waiting.start(Starts::Maintenance);
     match recovering::removal(&base.state, &mut base.stamps, answers.iter()) {
         Ok(staged) if !staged.entries.is_empty() => Step::Write(Box::new(Removal(staged))),
         _ => Step::AnswerContexts,

@@ -3,7 +3,7 @@
 
 use super::super::{
     base::{Base, learning},
-    commands::{append::Append, notices::Told},
+    commands::{append::Append, notices::SentNotices},
 };
 use crate::{
     conversation::{evidence::Verdict, tokens::Estimator},
@@ -27,7 +27,7 @@ const CUTS_PROMPTS: &str = "ollama";
 pub(in crate::session::core) type Remark = (NoticeCode, &'static str, String);
 
 /// Acts on the report of the answer that ends these appends. Returns the remark that the client is sent after their entries.
-pub(in crate::session::core) fn heed_report(base: &mut Base, told: &mut Told, appends: &[Append]) -> Option<Remark> {
+pub(in crate::session::core) fn heed_report(base: &mut Base, sent: &mut SentNotices, appends: &[Append]) -> Option<Remark> {
     let judged = base.state.newest_report()?;
     let is_new = |append: &Append| append.staged.entries.iter().any(|entry| entry.id == judged.answer);
     // Until the entries are counted, a report is judged by a weaker estimate.
@@ -51,7 +51,7 @@ pub(in crate::session::core) fn heed_report(base: &mut Base, told: &mut Told, ap
         );
         return Some((NoticeCode::PromptCut, "The server cuts prompts", detail));
     }
-    let doubt = standing.doubt.filter(|_| standing.doubted >= TOLD_AFTER && told.doubt_is_due())?;
+    let doubt = standing.doubt.filter(|_| standing.doubted >= TOLD_AFTER && sent.doubt_is_due())?;
     let detail = format!(
         "It reports {} tokens where about {} are expected. The estimate counts instead, and nothing else follows from the \
          report. {}",
@@ -63,7 +63,7 @@ pub(in crate::session::core) fn heed_report(base: &mut Base, told: &mut Told, ap
 }
 
 /// Tells of the model that an answer of these appends gave the session. A session with a chosen model keeps that.
-pub(in crate::session::core) fn tell_of_model(effects: &Effects, state: &State, from: Option<ModelRef>) {
+pub(in crate::session::core) fn report_model(effects: &Effects, state: &State, from: Option<ModelRef>) {
     let to = state.model(state.path());
     if let Some(to) = to.filter(|to| from.as_ref() != Some(to)) {
         effects.emit(About::default(), Event::ModelChanged { from, to, reason: ModelChange::User });

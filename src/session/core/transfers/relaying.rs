@@ -37,7 +37,7 @@ use std::{sync::Arc, time::Duration};
 /// The part of the path that maintenance hands off, where the turn has settled and the client goes on with the new
 /// session.
 pub(in crate::session::core) fn part_to_relay(state: &State, relays: &Relays, reason: Reason) -> Option<Path> {
-    if reason == Reason::Threshold && relays_here(state, relays) { settled_part(state) } else { None }
+    if reason == Reason::Threshold && hands_off(state, relays) { settled_part(state) } else { None }
 }
 
 /// Starts maintenance that hands the conversation off.
@@ -116,7 +116,7 @@ pub(in crate::session::core) fn client_follows_handoffs(state: &State, relays: &
 }
 
 /// Whether maintenance at the threshold hands off where the turn has settled.
-pub(in crate::session::core) fn relays_here(state: &State, relays: &Relays) -> bool {
+pub(in crate::session::core) fn hands_off(state: &State, relays: &Relays) -> bool {
     state.measure().compaction.strategy == Strategy::Handoff
         && !relays.replaced
         && client_follows_handoffs(state, relays)

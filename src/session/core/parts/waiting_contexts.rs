@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// A request for the context that waits.
-pub(in crate::session::core) struct HeldContext {
+pub(in crate::session::core) struct WaitingContext {
     pub params: ContextParams,
     pub ticket: Ticket,
     pub starts: Starts,
@@ -30,14 +30,14 @@ pub(in crate::session::core) enum Starts {
 
 /// The requests for the context that wait, in the order of their arrival.
 #[derive(Default)]
-pub(in crate::session::core) struct HeldContexts(Vec<HeldContext>);
+pub(in crate::session::core) struct WaitingContexts(Vec<WaitingContext>);
 
 /// Whether a context over a known window is refused.
 pub(in crate::session::core) fn must_fit(params: &ContextParams) -> bool {
     params.wait == Some(true) || params.format.and_then(MessageFormat::api).is_some()
 }
 
-impl HeldContexts {
+impl WaitingContexts {
     /// The number of them.
     pub fn len(&self) -> usize {
         self.0.len()
@@ -49,12 +49,12 @@ impl HeldContexts {
     }
 
     /// Adds a request.
-    pub fn push(&mut self, context: HeldContext) {
+    pub fn push(&mut self, context: WaitingContext) {
         self.0.push(context);
     }
 
     /// Takes all of them out.
-    pub fn take(&mut self) -> Vec<HeldContext> {
+    pub fn take(&mut self) -> Vec<WaitingContext> {
         std::mem::take(&mut self.0)
     }
 
