@@ -469,25 +469,25 @@ pub fn edited(entry: &Arc<Entry>, replacement: &Replacement) -> Option<ContextMe
 /// The entries that are sent with another content, or not at all.
 #[must_use]
 pub fn edited_entries(path: &Path) -> HashSet<EntryId> {
-    edits(path, path.compaction()).into_keys().collect()
+    edits(path, path.compaction()).into_keys().cloned().collect()
 }
 
 /// The edits in force, the latest for each target.
-fn edits(path: &Path, compaction: Option<usize>) -> HashMap<EntryId, Option<Replacement>> {
+fn edits(path: &Path, compaction: Option<usize>) -> HashMap<&EntryId, Option<&Replacement>> {
     let mut edits = HashMap::new();
     let undone: HashSet<EntryId> = path.iter().filter_map(|entry| entry.undoes()).collect();
     for (place, entry) in path.iter().enumerate() {
         match &entry.body {
             Body::ContextEdit(edit) => {
-                edits.insert(edit.target_id.clone(), edit.replacement.clone());
+                edits.insert(&edit.target_id, edit.replacement.as_ref());
             }
             // After a later compaction of another program, which carries nothing, these are what is known of them.
             Body::Mirror(Mirror::Edit { edit, compaction: Some(of) }) if !undone.contains(of) => {
-                edits.insert(edit.target_id.clone(), edit.replacement.clone());
+                edits.insert(&edit.target_id, edit.replacement.as_ref());
             }
             Body::Compaction(it) if Some(place) == compaction => {
                 for edit in it.preserved().into_iter().flat_map(|preserved| &preserved.edits) {
-                    edits.insert(edit.target_id.clone(), edit.replacement.clone());
+                    edits.insert(&edit.target_id, edit.replacement.as_ref());
                 }
             }
             _ => {}

@@ -57,7 +57,7 @@ pub fn lacking(path: &Path, prompts: &Prompts) -> Vec<Lacking> {
             let wanted = match wanted.get(&entry.id) {
                 // A pinned text stays as it is.
                 Some(Some(_)) if pinned.contains(&entry.id) => None,
-                wanted => wanted.map(Option::as_ref),
+                wanted => wanted.copied(),
             };
             let is_left_out = matches!(wanted, Some(None));
             if !is_left_out && !waiting.may_follow(entry, wanted.flatten()) {
