@@ -16,7 +16,7 @@ use crate::{
         entry::{self, Body, CarriedMessage, Entry, Mirror, Replacement, native::Covers},
         evidence::Estimate,
         message::{
-            Message,
+            Block, Message,
             outline::{Outline, Role},
         },
         path::{Path, Pin},
@@ -32,7 +32,7 @@ use std::{
     collections::{HashMap, HashSet},
     convert::Infallible,
     ops::Range,
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 
 /// The messages a model may be sent, in order.
@@ -73,7 +73,10 @@ enum Source {
 
 #[derive(Debug)]
 struct Made {
-    json: String,
+    /// Its JSON. That of a text is made when it is asked for: a context that is only measured has none.
+    json: OnceLock<String>,
+    /// The time of its entry, in milliseconds.
+    timestamp: i64,
     message: Message,
     outline: Outline,
     size: Size,
@@ -121,31 +124,30 @@ impl ContextMessage {
     }
 
     fn made(entry: Option<EntryId>, part: Part, value: &Value) -> Option<Self> {
-        let json = value.to_string();
+        let json = serde_json::to_string(value).ok()?;
         let message = Message::parse(&json).ok()?;
         Some(Self::of_message(entry, part, json, message))
     }
 
     /// A message whose JSON this is.
     fn of_message(entry: Option<EntryId>, part: Part, json: String, message: Message) -> Self {
-        let outline = Outline::of(&message);
-        let size = Size::of_chars(outline.chars);
-        Self { entry, part, source: Source::Made(Arc::new(Made { json, message, outline, size })) }
+        Self { entry, part, source: Source::Made(Arc::new(Made::of(message, OnceLock::from(json), 0))) }
     }
 
-    fn user_text(entry: &Entry, part: Part, text: &str) -> Option<Self> {
-        let content = json!([{ "type": "text", "text": text }]);
-        Self::user(entry, part, content)
+    /// A message of one text. It is not read from its JSON, which says nothing else.
+    fn user_text(entry: &Entry, part: Part, text: String) -> Self {
+        let message = Message::User(vec![Block::Text(text)]);
+        let made = Made::of(message, OnceLock::new(), entry::milliseconds(&entry.timestamp));
+        Self { entry: Some(entry.id.clone()), part, source: Source::Made(Arc::new(made)) }
     }
 
     /// A message of the user that a compaction carries.
-    fn of_user(compaction: &Entry, said: &CarriedMessage) -> Option<Self> {
-        Self::user_text(compaction, Part::Summary, &said.text)
+    fn of_user(compaction: &Entry, said: &CarriedMessage) -> Self {
+        Self::user_text(compaction, Part::Summary, said.text.clone())
     }
 
     fn user(entry: &Entry, part: Part, content: Value) -> Option<Self> {
-        let timestamp = entry::milliseconds(&entry.timestamp);
-        Self::made(Some(entry.id.clone()), part, &json!({ "role": "user", "content": content, "timestamp": timestamp }))
+        Self::made(Some(entry.id.clone()), part, &user_value(content, entry::milliseconds(&entry.timestamp)))
     }
 
     /// The entry that it is, for clients. A frame and a stand-in are no entry.
@@ -199,7 +201,7 @@ impl ContextMessage {
             Source::Entry(entry) => {
                 entry::one_line(entry.message_json().expect("only message entries become context messages unchanged"))
             }
-            Source::Made(made) => Cow::Borrowed(&made.json),
+            Source::Made(made) => Cow::Borrowed(made.json()),
         }
     }
 
@@ -211,6 +213,24 @@ impl ContextMessage {
             Source::Made(made) => made.size.tokens(estimator, || made.message.count()),
         }
     }
+}
+
+impl Made {
+    fn of(message: Message, json: OnceLock<String>, timestamp: i64) -> Self {
+        let outline = Outline::of(&message);
+        let size = Size::of_chars(outline.chars);
+        Self { json, timestamp, message, outline, size }
+    }
+
+    fn json(&self) -> &str {
+        let of_text = || user_value(json!([{ "type": "text", "text": self.message.text() }]), self.timestamp);
+        self.json.get_or_init(|| of_text().to_string())
+    }
+}
+
+/// A message of the user in the form of the file.
+fn user_value(content: Value, timestamp: i64) -> Value {
+    json!({ "role": "user", "content": content, "timestamp": timestamp })
 }
 
 /// Builds the context of a path.
@@ -254,7 +274,7 @@ pub fn build_while<E>(path: &Path, prompts: &Prompts, go_on: &impl Fn() -> Resul
             let native = NativeForm::of(&path[place], &|covers| behind_history(covers).join("\n\n"), &kept, &later);
             let rest = rest(first_kept);
             let said = user_messages(path, place, pins).map(|said| ContextMessage::of_user(&path[place], said));
-            (said.flatten().chain(summary(&path[place], &rest, prompts)).collect(), native)
+            (said.chain(summary(&path[place], &rest, prompts)).collect(), native)
         }
         None => (path.reset().and_then(|place| pinned_over(path, place, pins, prompts)).into_iter().collect(), None),
     };
@@ -327,6 +347,9 @@ fn summary(entry: &Entry, behind: &[String], prompts: &Prompts) -> Option<Contex
         text.push_str("\n\n");
         text.push_str(part);
     }
+    if compaction.frames().is_empty() {
+        return Some(ContextMessage::user_text(entry, Part::Summary, text));
+    }
     let text = json!({ "type": "text", "text": text });
     let content = std::iter::once(text).chain(compaction.frames().iter().cloned()).collect();
     ContextMessage::user(entry, Part::Summary, content)
@@ -364,7 +387,7 @@ fn pinned_entries(pins: &[Pin]) -> HashSet<&EntryId> {
 /// The message with the pinned texts that a reset carries.
 fn pinned_over(path: &Path, reset: usize, pins: &[Pin], prompts: &Prompts) -> Option<ContextMessage> {
     let text = pinned_frame(path, reset, pins, prompts)?;
-    ContextMessage::user_text(&path[reset], Part::Summary, &text)
+    Some(ContextMessage::user_text(&path[reset], Part::Summary, text))
 }
 
 /// The pinned texts of entries before `first_kept` in their frame.
@@ -430,13 +453,13 @@ pub fn unedited(entry: &Arc<Entry>, prompts: &Prompts) -> Option<ContextMessage>
             Role::Summary => {
                 let text = entry.message().map(Message::text).unwrap_or_default();
                 let text = prompts.render(Prompt::BranchSummaryContext, &[("summary", &escape_frame(&text))]);
-                ContextMessage::user_text(entry, Part::Message, &text)
+                Some(ContextMessage::user_text(entry, Part::Message, text))
             }
             _ => Some(ContextMessage::of_entry(entry)),
         },
         Body::BranchSummary(branch) => {
             let text = prompts.render(Prompt::BranchSummaryContext, &[("summary", &escape_frame(&branch.summary))]);
-            ContextMessage::user_text(entry, Part::Message, &text)
+            Some(ContextMessage::user_text(entry, Part::Message, text))
         }
         Body::CustomMessage(_) => {
             let content: Value = serde_json::from_str(entry.custom_content_json()?).ok()?;

@@ -34,7 +34,7 @@ impl NativeForm {
             Covers::Kept => &[],
         };
         let rest = Some(rest(history.covers())).filter(|rest| !rest.is_empty());
-        let rest = rest.and_then(|rest| ContextMessage::user_text(entry, Part::Summary, &rest));
+        let rest = rest.map(|rest| ContextMessage::user_text(entry, Part::Summary, rest));
         let messages = rest.into_iter().chain(kept.iter().chain(later).cloned()).collect();
         Some(Self { history, messages: pairing::pair(messages) })
     }
