@@ -3,13 +3,13 @@
 use super::stamps::Stamp;
 use crate::ids::EntryId;
 use serde::Serialize;
-use serde_json::{Value, value::RawValue};
+use serde_json::value::RawValue;
 use std::borrow::Cow;
 
 /// A line to be written: the base fields of every entry around what is special to it.
 #[must_use]
 pub fn line(kind: &str, stamp: &Stamp, parent: Option<&EntryId>, fields: &[(&str, &RawValue)]) -> String {
-    let text = |value: &str| Value::from(value).to_string();
+    let text = |value: &str| serde_json::to_string(value).expect("a text is always JSON");
     let mut line = format!(
         r#"{{"type":{},"id":{},"parentId":{},"timestamp":{}"#,
         text(kind),
