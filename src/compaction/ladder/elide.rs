@@ -11,7 +11,7 @@ use crate::{
         plan::{self, Plan},
     },
     conversation::{
-        context::{self, ContextMessage},
+        context::{self, Context, ContextMessage},
         entry::{Body, ContextEdit, Entry, Replacement},
         message::{self, outline::Role},
         tokens::{Estimator, Scale},
@@ -209,12 +209,16 @@ fn images(message: &ContextMessage) -> Vec<Value> {
 }
 
 /// The messages in the context of a draft that are entries and not pinned, as they stand there, and that are `wanted`.
-fn shown(draft: &Draft, wanted: impl Fn(&EntryId, &ContextMessage) -> bool) -> Vec<(EntryId, ContextMessage)> {
+fn shown(
+    draft: &Draft,
+    context: &Context,
+    wanted: impl Fn(&EntryId, &ContextMessage) -> bool,
+) -> Vec<(EntryId, ContextMessage)> {
     let of = |message: &ContextMessage| {
         let entry = message.entry_shown().filter(|entry| !is_pinned(draft, entry) && wanted(entry, message))?;
         Some((entry.clone(), message.clone()))
     };
-    draft.context().messages().iter().filter_map(of).collect()
+    context.messages().iter().filter_map(of).collect()
 }
 
 fn is_result(message: &ContextMessage) -> bool {
@@ -230,7 +234,8 @@ struct Cutting<'a> {
 }
 
 impl<'a> Cutting<'a> {
-    fn of(draft: &'a Draft, messages: Vec<(EntryId, ContextMessage)>) -> Self {
+    /// The entries of these messages of the draft's context.
+    fn of(draft: &'a Draft, context: &Context, messages: Vec<(EntryId, ContextMessage)>) -> Self {
         let (kept, estimator) = (Kept::of(draft), draft.plan.demand.scale.estimator());
         let (mut longs, mut sizes) = (Vec::new(), 0);
         for (id, message) in messages {
@@ -239,7 +244,7 @@ impl<'a> Cutting<'a> {
                 longs.push(long);
             }
         }
-        let rest = draft.context().tokens(estimator).saturating_sub(sizes);
+        let rest = context.tokens(estimator).saturating_sub(sizes);
         Self { draft, longs, rest }
     }
 
@@ -278,16 +283,18 @@ impl<'a> Cutting<'a> {
 pub(super) fn without_oversized(draft: &Draft) -> Draft {
     let estimator = draft.plan.demand.scale.estimator();
     let oversized = |message: &ContextMessage| u64::from(message.tokens(estimator)) > OVERSIZED;
-    let results = shown(draft, |_, message| is_result(message) && oversized(message));
-    Cutting::of(draft, results).at(ELIDED_CHARS)
+    let context = draft.context();
+    let results = shown(draft, &context, |_, message| is_result(message) && oversized(message));
+    Cutting::of(draft, &context, results).at(ELIDED_CHARS)
 }
 
 /// The draft whose results, and whose other entries that no model has read, are cut as little as `limit` tokens allow. Where
 /// nothing fits, little of them stays.
 pub(super) fn cut_to(draft: &Draft, limit: u64) -> Draft {
     let unread = plan::unread_ids(draft.plan.kept());
-    let messages = shown(draft, |entry, message| is_result(message) || unread.contains(entry));
-    let cutting = Cutting::of(draft, messages);
+    let context = draft.context();
+    let messages = shown(draft, &context, |entry, message| is_result(message) || unread.contains(entry));
+    let cutting = Cutting::of(draft, &context, messages);
     cutting.at(cutting.level(limit))
 }
 
@@ -295,8 +302,10 @@ pub(super) fn cut_to(draft: &Draft, limit: u64) -> Draft {
 /// A cut of the previous compaction, `carried`, stays as it is.
 pub(super) fn restored(draft: Draft, carried: &[ContextEdit], limit: u64) -> Draft {
     let cut = cut_unread(&draft, carried);
-    let messages = shown(&draft, |id, message| cut.contains(id) && message.message().text().contains(&note(id)));
-    let cutting = Cutting::of(&draft, messages);
+    let context = draft.context();
+    let messages =
+        shown(&draft, &context, |id, message| cut.contains(id) && message.message().text().contains(&note(id)));
+    let cutting = Cutting::of(&draft, &context, messages);
     let more = cutting.at(cutting.level(limit));
     let is_more = (draft.tokens_after + 1..=limit).contains(&more.tokens_after);
     if is_more { more } else { draft }
