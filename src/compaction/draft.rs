@@ -278,8 +278,7 @@ impl Draft {
 /// Size of the context before a plan, in tokens. A report that is below the estimate is one of another context, or nonsense.
 pub(super) fn size_before(plan: &Plan) -> u64 {
     let (scale, budget) = (plan.demand.scale, plan.demand.budget);
-    let estimated = context::build(plan.path(), &plan.prompts).tokens(scale.estimator());
-    plan.demand.tokens_before.max(budget.overhead() + scale.size(estimated))
+    plan.demand.tokens_before.max(budget.overhead() + scale.size(plan.estimate_before()))
 }
 
 /// Limit of the resulting context, in tokens. A tail of a requested size is cut only where the threshold demands it.

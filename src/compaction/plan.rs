@@ -14,7 +14,7 @@ use crate::{
         entry::{CarriedCalibration, CarriedMessage, CarriedTodos, Entry, carried_data},
         message::outline::Role,
         path::Path,
-        tokens::Scale,
+        tokens::{Estimator, Scale},
     },
     ids::EntryId,
     models::Budget,
@@ -25,7 +25,10 @@ use crate::{
 use cut::{Cut, Kind, before, cut};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::HashSet,
+    sync::{Arc, OnceLock},
+};
 use window::Window;
 pub(super) use window::unread_requests;
 
@@ -81,6 +84,8 @@ pub struct Plan {
     /// The data of other programs that the previous compaction carries.
     carried_data: Arc<Map<String, Value>>,
     todos: todo::Rules,
+    /// The estimate of the context before, and its estimator, once it was asked for. Plans of one path share it.
+    estimate_before: Arc<OnceLock<(Estimator, u64)>>,
     /// The demands.
     pub demand: Demand,
     /// The frames around the summary and the carried message.
@@ -121,9 +126,19 @@ pub fn plan(path: Path, demand: Demand, prompts: Arc<Prompts>) -> Result<Plan, N
     // In a small window the todo list gets a sixth of the room.
     let sixth = demand.scale.fitting(demand.budget.available()) as usize / 2;
     let todos = todo::Rules::default().within(sixth);
-    let calibrations = Arc::default();
-    let mut plan =
-        Plan { path, start, cut, pinned, calibrations, messages: None, carried_data, todos, demand, prompts };
+    let mut plan = Plan {
+        path,
+        start,
+        cut,
+        pinned,
+        calibrations: Arc::default(),
+        messages: None,
+        carried_data,
+        todos,
+        estimate_before: Arc::default(),
+        demand,
+        prompts,
+    };
     while plan.summarized().is_empty() {
         match (too_large, keep) {
             (true, 1..) => keep /= 2,
@@ -214,6 +229,18 @@ impl Plan {
     /// Replaces the path with one of the same entries, which were read again, or with none while they are not needed.
     pub fn set_path(&mut self, path: Path) {
         self.path = path;
+        self.estimate_before = Arc::default();
+    }
+
+    /// The estimate of the context before the compaction, in tokens. It is made once: every comparison of a draft asks for it.
+    #[must_use]
+    pub fn estimate_before(&self) -> u64 {
+        let estimator = self.demand.scale.estimator();
+        let estimate = || context::build(&self.path, &self.prompts).tokens(estimator);
+        match self.estimate_before.get_or_init(|| (estimator, estimate())) {
+            (of, tokens) if *of == estimator => *tokens,
+            _ => estimate(),
+        }
     }
 
     /// The previous compaction, whose summary is merged into the new one.
