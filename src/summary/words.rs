@@ -1,5 +1,6 @@
 //! Lists of words, and the search for them. One pattern finds out that a sentence has none of them, as most have.
 
+use memchr::memmem::Finder;
 use regex::Regex;
 
 /// Words with which a person gives a command: the sentence sets a rule.
@@ -45,7 +46,7 @@ pub(super) const COMMANDS: &[&str] = &[
 
 /// Words in small letters.
 pub(super) struct Words {
-    words: Vec<&'static str>,
+    words: Vec<(&'static str, Finder<'static>)>,
     any: Regex,
 }
 
@@ -53,7 +54,8 @@ impl Words {
     pub(super) fn new(words: impl IntoIterator<Item = &'static &'static str>) -> Self {
         let words: Vec<&str> = words.into_iter().copied().collect();
         let escaped: Vec<String> = words.iter().map(|word| regex::escape(word)).collect();
-        Self { words, any: Regex::new(&escaped.join("|")).expect("the words are fixed and tested") }
+        let any = Regex::new(&escaped.join("|")).expect("the words are fixed and tested");
+        Self { words: words.into_iter().map(|word| (word, Finder::new(word))).collect(), any }
     }
 
     /// Whether a text in small letters contains one of them, also inside of a longer word.
@@ -63,8 +65,8 @@ impl Words {
 
     /// Whether one of them stands in a text in small letters by itself. Writing without spaces has no "by itself".
     pub(super) fn stand_in(&self, lower: &str) -> bool {
-        let word = |word: &&str| {
-            lower.match_indices(*word).any(|(at, _)| {
+        let word = |(word, finder): &(&str, Finder<'_>)| {
+            finder.find_iter(lower.as_bytes()).any(|at| {
                 let before = lower[..at].chars().next_back();
                 let after = lower[at + word.len()..].chars().next();
                 let cjk = !word.is_ascii();
