@@ -5,6 +5,7 @@ use crate::{
     ids::EntryId,
     session::effects::{Sent, TicketNumber},
 };
+use memchr::memmem;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -275,8 +276,8 @@ fn kept(file: &File, place: usize, message: &Value) -> Verdict {
     };
     let line = file.line(place);
     let lost = texts.iter().find(|text| {
-        let json = Value::from(**text).to_string();
-        !line.contains(&json)
+        let json = serde_json::to_string(text).unwrap_or_default();
+        memmem::find(line.as_bytes(), json.as_bytes()).is_none()
     });
     match lost {
         // Another notation of the same text.

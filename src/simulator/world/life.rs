@@ -447,8 +447,7 @@ impl World<'_> {
             self.observer.hook_is_asked(call);
         }
         self.observer.feeds(&input);
-        let words = trace::input(&input);
-        self.tell(|| format!("  <- {words}"));
+        self.tell(|| format!("  <- {}", trace::input(&input)));
         let Some(life) = &mut self.life else { return Ok(()) };
         if let Some(input) = self.tampering.input(input, &self.view.open) {
             caught(|| life.core.on(&at, input))?;

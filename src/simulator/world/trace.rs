@@ -10,48 +10,53 @@ use crate::{
         log_work::LogWork,
     },
 };
-use std::hash::Hash as _;
+use memchr::memmem;
+use std::{borrow::Cow, hash::Hash as _};
+
+/// The field of an event that says how its operation ended.
+const OUTCOME: &str = "\"outcome\":\"";
 
 impl World<'_> {
     /// Adds an effect to the report.
     pub(super) fn note(&mut self, effect: &Effect) {
-        let kind = match effect {
+        let kind: Cow<'static, str> = match effect {
             Effect::Record(operations) => {
                 operations.len().hash(&mut self.hasher);
-                "record".to_owned()
+                "record".into()
             }
-            Effect::Publish(_) => "publish".to_owned(),
+            Effect::Publish(_) => "publish".into(),
             Effect::Emit(about, event) => {
                 about.entry.hash(&mut self.hasher);
                 about.operation.hash(&mut self.hasher);
                 let json = serde_json::to_string(event).unwrap_or_default();
                 json.hash(&mut self.hasher);
                 let kind = json.split('"').nth(3).unwrap_or_default();
-                let outcome = json.split_once("\"outcome\":\"").and_then(|(_, rest)| rest.split('"').next());
-                format!("event {kind} {}", outcome.unwrap_or_default())
+                let outcome = memmem::find(json.as_bytes(), OUTCOME.as_bytes()).map(|at| &json[at + OUTCOME.len()..]);
+                let outcome = outcome.and_then(|rest| rest.split('"').next());
+                format!("event {kind} {}", outcome.unwrap_or_default()).into()
             }
             Effect::Answer(request, answer) => return self.note_answer(*request, answer),
-            Effect::Log(work) => format!("log {}", name(work)),
-            Effect::Read(..) => "read".to_owned(),
-            Effect::Open(_) => "open".to_owned(),
+            Effect::Log(work) => format!("log {}", name(work)).into(),
+            Effect::Read(..) => "read".into(),
+            Effect::Open(_) => "open".into(),
             Effect::Start(job) => match **job {
-                Job::Count(_) => "count".to_owned(),
-                Job::Index(..) => "index".to_owned(),
-                Job::Plan(_) => "plan".to_owned(),
-                Job::Draft(_) => "draft".to_owned(),
-                Job::Transfer(_) => "transfer".to_owned(),
-                Job::Source(_) => "source".to_owned(),
-                Job::Found(..) => "found".to_owned(),
+                Job::Count(_) => "count".into(),
+                Job::Index(..) => "index".into(),
+                Job::Plan(_) => "plan".into(),
+                Job::Draft(_) => "draft".into(),
+                Job::Transfer(_) => "transfer".into(),
+                Job::Source(_) => "source".into(),
+                Job::Found(..) => "found".into(),
             },
-            Effect::Teach(_) => "teach".to_owned(),
-            Effect::Share(_) => "share".to_owned(),
-            Effect::Subscribe(..) => "subscribe".to_owned(),
-            Effect::Unsubscribe(_) => "unsubscribe".to_owned(),
-            Effect::HandOver(_) => "hand over".to_owned(),
-            Effect::Fork(..) => "fork".to_owned(),
-            Effect::IdleTurn(turning) => format!("idle turn {turning:?}"),
+            Effect::Teach(_) => "teach".into(),
+            Effect::Share(_) => "share".into(),
+            Effect::Subscribe(..) => "subscribe".into(),
+            Effect::Unsubscribe(_) => "unsubscribe".into(),
+            Effect::HandOver(_) => "hand over".into(),
+            Effect::Fork(..) => "fork".into(),
+            Effect::IdleTurn(turning) => format!("idle turn {turning:?}").into(),
         };
-        self.count(kind);
+        self.count(&kind);
     }
 
     /// Adds an answer to the report.
@@ -61,23 +66,26 @@ impl World<'_> {
         let result = match answer {
             Answer::Result(result) => {
                 result.get().hash(&mut self.hasher);
-                "ok".to_owned()
+                "ok".into()
             }
             Answer::Pieces(pieces) => {
                 pieces.len().hash(&mut self.hasher);
-                "ok".to_owned()
+                "ok".into()
             }
             Answer::Failed(failure) => {
                 failure.to_string().hash(&mut self.hasher);
                 code(failure)
             }
         };
-        self.count(format!("{method} {result}"));
+        self.count(&format!("{method} {result}"));
     }
 
-    fn count(&mut self, kind: String) {
+    fn count(&mut self, kind: &str) {
         kind.hash(&mut self.hasher);
-        *self.report.seen.entry(kind).or_default() += 1;
+        match self.report.seen.get_mut(kind) {
+            Some(count) => *count += 1,
+            None => drop(self.report.seen.insert(kind.to_owned(), 1)),
+        }
     }
 }
 
