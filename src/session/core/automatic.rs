@@ -12,7 +12,7 @@ use super::{
     commands::prune,
     due::{Due, DueCompaction},
     edit::Staged,
-    parts::{waiting_contexts::Starts, log_gate::FollowUp},
+    parts::{log_gate::FollowUp, waiting_contexts::Starts},
     step::{Step, Write},
     upkeep::Upkeep,
     work::{Unstarted, Work},

@@ -26,8 +26,8 @@ use crate::{
             Moment,
             costs::{Costs, Lack},
             parts::{
-                contexts::Contexts, facts::Facts, waiting_contexts::WaitingContexts, lock::Lock, log_gate::LogGate,
-                queue::Queue, reads::Reads,
+                contexts::Contexts, facts::Facts, lock::Lock, log_gate::LogGate, queue::Queue, reads::Reads,
+                waiting_contexts::WaitingContexts,
             },
             work::{Unstarted, Work},
         },

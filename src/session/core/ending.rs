@@ -5,7 +5,7 @@ use super::{
     base::{Ending, IndexBuild},
     command::Command,
     idle::{maintenance, rounds},
-    parts::{waiting_contexts::WaitingContext, log_gate::Back},
+    parts::{log_gate::Back, waiting_contexts::WaitingContext},
     recovering,
     standing::Standing,
     step::{Ended, Write},

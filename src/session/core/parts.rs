@@ -2,7 +2,6 @@
 
 pub mod contexts;
 pub(super) mod facts;
-pub(super) mod waiting_contexts;
 pub(super) mod lock;
 pub(super) mod log_gate;
 pub mod queue;
@@ -10,3 +9,4 @@ pub(super) mod reads;
 pub(super) mod switches;
 #[cfg(test)]
 mod tests;
+pub(super) mod waiting_contexts;

@@ -12,8 +12,8 @@ use super::{
     edit::{EditWrite, Staged},
     idle::{self, IdleWork, maintenance},
     parts::{
-        waiting_contexts::{WaitingContext, Starts},
         queue,
+        waiting_contexts::{Starts, WaitingContext},
     },
     recovering::{self, Begun, MayStart, judging, reported, reports},
     standing::Standing,

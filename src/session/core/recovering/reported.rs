@@ -11,7 +11,7 @@ use crate::{
             base::Base,
             due::{Due, DueRecovery},
             edit::Staged,
-            parts::{waiting_contexts::Starts, log_gate::FollowUp},
+            parts::{log_gate::FollowUp, waiting_contexts::Starts},
             recovering::{self, Recoveries},
             step::{Step, Write},
         },

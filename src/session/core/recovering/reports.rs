@@ -27,7 +27,11 @@ const CUTS_PROMPTS: &str = "ollama";
 pub(in crate::session::core) type Remark = (NoticeCode, &'static str, String);
 
 /// Acts on the report of the answer that ends these appends. Returns the remark that the client is sent after their entries.
-pub(in crate::session::core) fn heed_report(base: &mut Base, sent: &mut SentNotices, appends: &[Append]) -> Option<Remark> {
+pub(in crate::session::core) fn heed_report(
+    base: &mut Base,
+    sent: &mut SentNotices,
+    appends: &[Append],
+) -> Option<Remark> {
     let judged = base.state.newest_report()?;
     let is_new = |append: &Append| append.staged.entries.iter().any(|entry| entry.id == judged.answer);
     // Until the entries are counted, a report is judged by a weaker estimate.
