@@ -64,7 +64,7 @@ use crate::{
         idle::{Idle, maintenance},
         recovering::Recoveries,
         standing::Standing,
-        step::{Step, Write},
+        step::{Step, Steps, Write},
         transfers::referring,
         upkeep::Upkeep,
         work::{TransferPhase, Unbegun, Work},
@@ -208,66 +208,55 @@ impl Core {
     /// Handles an input. Its effects are added to the list.
     pub fn on(&mut self, at: &Moment, input: Input) {
         self.base.set_time(at);
-        match input {
+        let steps: Steps = match input {
             Input::Command(command, ticket) => {
                 if command.is_activity() {
                     self.is_active();
                 }
-                self.base.queue.take_in(command, ticket);
+                self.base.queue.take_in(command, ticket).into()
             }
-            Input::Cancel(which, ticket) => self.cancel(which.as_ref(), ticket),
-            Input::RequestCancelled(request) => self.request_cancelled(request),
-            Input::Layers(layers) => relayer::relayer(&mut self.base, layers),
-            Input::Windows(learned) => self.base.take_windows(learned),
-            Input::Hooks(hooks) => self.base.hooks = hooks,
-            Input::FileTouched => self.changes.touched(),
-            Input::Finish => self.end_when_idle(),
+            Input::Cancel(which, ticket) => self.cancel(which.as_ref(), ticket).into(),
+            Input::RequestCancelled(request) => self.request_cancelled(request).into(),
+            Input::Layers(layers) => relayer::relayer(&mut self.base, layers).into(),
+            Input::Windows(learned) => self.base.take_windows(learned).into(),
+            Input::Hooks(hooks) => {
+                self.base.hooks = hooks;
+                Steps::none()
+            }
+            Input::FileTouched => self.changes.touched().into(),
+            Input::Finish => self.end_when_idle().into(),
             Input::Stop => {
                 self.base.ending.end_now();
                 self.stop_running(None);
                 self.base.reads.stop.request();
-                self.base.waiting.fail(&Failure::Cancelled);
+                self.base.waiting.fail(&Failure::Cancelled).into()
             }
             Input::Turn => self.turn(),
-            Input::Tick => self.tick(at),
-            Input::Log(done, facts) => self.log_is_back(done, facts),
-            Input::Answered => self.base.reads.answered(),
-            Input::Indexed(built) => self.indexed(built),
+            Input::Tick => self.tick(at).into(),
+            Input::Log(done, facts) => self.log_is_back(done, facts).into(),
+            Input::Answered => self.base.reads.answered().into(),
+            Input::Indexed(built) => self.indexed(built).into(),
             Input::Planned(id, result) if self.upkeep.ahead.is(&id) => {
-                let steps = self.upkeep.ahead.planned(result, &self.base.facts());
-                self.follow(steps);
+                self.upkeep.ahead.planned(result, &self.base.facts()).into()
             }
-            Input::Planned(id, result) => {
-                let step = compacting::planned(&mut self.base, &id, result);
-                self.follow(step);
-            }
-            Input::Reported(id, step) => reporting::reported(&mut self.base, &mut self.upkeep.ahead, &id, step),
+            Input::Planned(id, result) => compacting::planned(&mut self.base, &id, result).into(),
+            Input::Reported(id, step) => reporting::reported(&mut self.base, &mut self.upkeep.ahead, &id, step).into(),
             Input::Drafted(id, result) if self.upkeep.ahead.is(&id) => {
-                let steps = self.upkeep.ahead.drafted(result, &self.base.facts());
-                self.follow(steps);
+                self.upkeep.ahead.drafted(result, &self.base.facts()).into()
             }
             Input::Drafted(id, result) => {
-                let step = compacting::drafted(&mut self.base, &mut self.upkeep.ahead, &id, result);
-                self.follow(step);
+                compacting::drafted(&mut self.base, &mut self.upkeep.ahead, &id, result).into()
             }
-            Input::Transferred(id, result) => {
-                let step = transfers::made(&mut self.base, &id, result);
-                self.follow(step);
-            }
-            Input::Sourced(id, result) => {
-                let step = referring::sourced(&mut self.base, &id, result);
-                self.follow(step);
-            }
-            Input::Founded(id, result) => {
-                let step = founding::founded(&mut self.base, &id, result);
-                self.follow(step);
-            }
-            Input::Counted => self.counted(),
+            Input::Transferred(id, result) => transfers::made(&mut self.base, &id, result).into(),
+            Input::Sourced(id, result) => referring::sourced(&mut self.base, &id, result).into(),
+            Input::Founded(id, result) => founding::founded(&mut self.base, &id, result).into(),
+            Input::Counted => self.counted().into(),
             Input::IdleTurn(turn) => {
                 let turning = self.idle.rounds.turn(turn);
-                self.base.effects.turn_idle(turning);
+                self.base.effects.turn_idle(turning).into()
             }
-        }
+        };
+        self.follow(steps);
         let ends = !self.base.ending.goes_on() || self.base.hooks.concerns_compaction();
         if ends || self.upkeep.ahead.is_stale(&self.base.state) {
             let steps = self.upkeep.ahead.throw_away(&self.base.facts());
@@ -331,179 +320,147 @@ impl Core {
     }
 
     /// Does the next unit of the agenda.
-    fn turn(&mut self) {
-        match Standing::of(self).unit() {
-            None | Some(Unit::Contexts) => {}
-            Some(Unit::AfterTurnEntry) => {
+    fn turn(&mut self) -> Steps {
+        let Some(unit) = Standing::of(self).unit() else { return Steps::none() };
+        match unit {
+            Unit::Contexts => Steps::none(),
+            Unit::AfterTurnEntry => {
                 let (base, after_turn) = (&mut self.base, &mut self.upkeep.after_turn);
-                let steps = after_turn.write_due(base.writable(), &base.state, &mut base.stamps);
-                self.follow(steps);
+                after_turn.write_due(base.writable(), &base.state, &mut base.stamps).into()
             }
-            Some(Unit::Unbegun) => self.begin_all_cancelled(),
-            Some(Unit::Begin | Unit::Commit) => {
-                let step = match self.base.work.take() {
-                    Work::Planned(request, result) => Some(compacting::begun(&mut self.base, request, *result)),
-                    Work::Referring(request, Some(result)) => {
-                        referring::begin_reference(&mut self.base, request, *result)
-                    }
-                    Work::Drafted(operation, draft) => Some(Step::Commit(operation, draft)),
-                    Work::Transfer(operation, TransferPhase::Made(task, text)) => {
-                        Some(Step::Deliver(operation, *task, text))
-                    }
-                    other => {
-                        self.base.work = other;
-                        None
-                    }
-                };
-                self.follow(step);
-            }
-            Some(Unit::Costs) => {
+            Unit::Unbegun => self.begin_all_cancelled().into(),
+            Unit::Begin | Unit::Commit => match self.base.work.take() {
+                Work::Planned(request, result) => compacting::begun(&mut self.base, request, *result).into(),
+                Work::Referring(request, Some(result)) => {
+                    referring::begin_reference(&mut self.base, request, *result).into()
+                }
+                Work::Drafted(operation, draft) => Step::Commit(operation, draft).into(),
+                Work::Transfer(operation, TransferPhase::Made(task, text)) => {
+                    Step::Deliver(operation, *task, text).into()
+                }
+                other => {
+                    self.base.work = other;
+                    Steps::none()
+                }
+            },
+            Unit::Costs => {
                 let costs = self.base.costs.take(&self.base.state, &mut self.base.stamps);
-                self.write(Box::new(costs));
+                Step::Write(Box::new(costs)).into()
             }
-            Some(Unit::FailedAnswers) => self.decide_reported(),
-            Some(Unit::Switch) => self.decide_switch(),
-            Some(Unit::Extract) => {
+            Unit::FailedAnswers => self.decide_reported().into(),
+            Unit::Switch => self.decide_switch().into(),
+            Unit::Extract => {
                 self.idle_gives_way();
-                let step = self.upkeep.extracts.next();
-                self.follow(step);
+                self.upkeep.extracts.next().into()
             }
-            Some(Unit::AfterTransfer) => self.decide_after_transfer(),
-            Some(Unit::AfterTurn) => {
-                let due = self.upkeep.after_turn.take_due(self.base.state.path());
-                self.follow(due.map(Step::Start));
-            }
-            Some(Unit::Ahead) => self.decide_ahead(),
-            Some(Unit::FileChanges) => {
+            Unit::AfterTransfer => self.decide_after_transfer().into(),
+            Unit::AfterTurn => self.upkeep.after_turn.take_due(self.base.state.path()).map(Step::Start).into(),
+            Unit::Ahead => self.decide_ahead().into(),
+            Unit::FileChanges => {
                 self.changes.read();
-                self.base.catch_up();
+                self.base.catch_up().into()
             }
-            Some(Unit::Command) => {
+            Unit::Command => {
                 if let Some((command, ticket)) = self.base.queue.next() {
                     self.idle.touch(self.base.now);
-                    self.handle(command, ticket);
+                    let steps = self.handle(command, ticket);
+                    self.follow(steps);
                     // For this command alone: the next one may find another file.
                     self.base.state.fetched = None;
                 }
+                Steps::none()
             }
         }
     }
 
-    fn handle(&mut self, command: Command, ticket: Ticket) {
+    fn handle(&mut self, command: Command, ticket: Ticket) -> Steps {
         match command {
-            Command::Activity => ticket.ok(&()),
-            command if Standing::of(self).waits_for_index(&command) => self.base.await_index(command, ticket),
+            Command::Activity => ticket.ok(&()).into(),
+            command if Standing::of(self).waits_for_index(&command) => self.base.await_index(command, ticket).into(),
             command if self.base.state.history().is_asleep() && !command.closes() => {
                 self.base.queue.put_back(command, ticket);
-                self.base.wake();
+                self.base.wake().into()
             }
-            Command::Append(params) => {
-                let step = appends::begin(&mut self.base, params, ticket);
-                self.follow(step);
-            }
-            Command::Edit(edit) => {
-                let step = edits::begin(&mut self.base, edit, ticket);
-                self.follow(step);
-            }
+            Command::Append(params) => appends::begin(&mut self.base, params, ticket).into(),
+            Command::Edit(edit) => edits::begin(&mut self.base, edit, ticket).into(),
             Command::Compact(params) => {
                 let is_over = Standing::of(self).may_maintain() && after_turn::turn_is_over(self.base.state.path());
                 let turn = if is_over { compacting::Turn::IsOver } else { compacting::Turn::Runs };
                 let steps = compacting::begin(&mut self.base, &mut self.upkeep, params, ticket, turn);
                 self.follow(steps);
-                self.base.count();
+                self.base.count().into()
             }
             Command::Transfer(request) => {
-                let step = transfers::begin(&mut self.base, &mut self.upkeep.relays, *request, ticket);
-                self.follow(step);
+                transfers::begin(&mut self.base, &mut self.upkeep.relays, *request, ticket).into()
             }
             Command::Call(call) => {
                 call(self, ticket);
                 // Not at the opening: a client may open a thousand sessions and look at one.
-                self.base.count();
+                self.base.count().into()
             }
-            Command::HandOver => ticket.leave_to(Effect::HandOver),
+            Command::HandOver => ticket.leave_to(Effect::HandOver).into(),
             Command::Close => {
                 // The contexts that wait start nothing any more.
                 self.base.ending = Ending::Now(vec![ticket]);
                 self.stop_running(None);
                 self.base.reads.stop.request();
                 // Those that waited for counts.
-                self.answer_contexts();
+                self.answer_contexts().into()
             }
         }
     }
 
-    /// Performs the steps of a verb, each with all that follows from it.
-    fn follow(&mut self, steps: impl IntoIterator<Item = Step>) {
-        for step in steps {
-            self.step(step);
+    /// Performs steps in their order, each with all that follows from it.
+    fn follow(&mut self, steps: impl Into<Steps>) {
+        for step in steps.into() {
+            let next = self.step(step);
+            self.follow(next);
         }
     }
 
-    fn step(&mut self, step: Step) {
+    fn step(&mut self, step: Step) -> Steps {
+        let Self { base, upkeep, idle, write: out, .. } = self;
         match step {
-            Step::Write(write) => self.write(write),
-            Step::Announce(entry) => self.base.effects.announce(&entry, None),
-            Step::Answer(ticket, answer) => ticket.answer(answer),
-            Step::Warn(warning) => self.base.effects.emit(About::default(), warning.into()),
-            Step::Release => {
-                if self.base.lock.release() {
-                    self.base.record_running();
-                }
+            Step::Write(mut write) => {
+                let work = writing::work(base, &upkeep.after_turn, &mut *write);
+                base.log.writes(write.follow_up());
+                *out = Some(write);
+                base.effects.push(Effect::Log(work)).into()
             }
-            Step::Wake => self.base.wake(),
-            Step::AnswerContexts => self.answer_contexts(),
+            Step::Announce(entry) => base.effects.announce(&entry, None).into(),
+            Step::Answer(ticket, answer) => ticket.answer(answer).into(),
+            Step::Warn(warning) => base.effects.emit(About::default(), warning.into()).into(),
+            Step::Release => base.release_lock().into(),
+            Step::Wake => base.wake().into(),
+            Step::AnswerContexts => self.answer_contexts().into(),
 
-            Step::Appended(appends) => self.appended(appends),
-            Step::AnswerAppends(appends) => self.answer_appends(appends),
-            Step::Edited(write) => self.edited(write),
-            Step::AnswerEdit(write) => self.answer_edit(*write),
-            Step::AfterTurn(outcome) => {
-                let (base, after_turn) = (&mut self.base, &mut self.upkeep.after_turn);
-                let steps = after_turn.recorded(outcome, &base.state, &mut base.stamps);
-                self.follow(steps);
-            }
+            Step::Appended(appends) => self.appended(appends).into(),
+            Step::AnswerAppends(appends) => self.answer_appends(appends).into(),
+            Step::Edited(write) => self.edited(write).into(),
+            Step::AnswerEdit(write) => self.answer_edit(*write).into(),
+            Step::AfterTurn(outcome) => upkeep.after_turn.recorded(outcome, &base.state, &mut base.stamps).into(),
 
-            Step::Start(due) => self.start(due),
-            Step::StartIfDue => {
-                if Standing::of(self).maintenance_is_due() {
-                    self.start_unasked();
-                }
-            }
-            Step::BeginRound(request, result) => {
-                let step = maintenance::begin(&mut self.base, &mut self.idle.rounds, request, result);
-                self.follow(step);
-            }
+            Step::Start(due) => self.start(due).into(),
+            Step::StartIfDue => self.start_if_due().into(),
+            Step::BeginRound(request, result) => maintenance::begin(base, &mut idle.rounds, request, result).into(),
             Step::Draft(operation, made, focus) => {
-                compacting::draft(&mut self.base, &mut self.upkeep.ahead, operation, made, focus);
+                compacting::draft(base, &mut upkeep.ahead, operation, made, focus).into()
             }
-            Step::DraftAhead(draft) => ordering::order(&self.base, &OperationKind::Speculation, draft),
-            Step::Recover(due, written) => self.recover(due, written),
-            Step::Commit(operation, draft) => {
-                let step = committing::commit(&mut self.base, &mut self.upkeep, operation, *draft);
-                self.follow(step);
-            }
-            Step::Deliver(operation, task, text) => self.deliver(operation, task, text),
+            Step::DraftAhead(draft) => ordering::order(base, &OperationKind::Speculation, draft).into(),
+            Step::Recover(due, written) => self.recover(due, written).into(),
+            Step::Commit(operation, draft) => committing::commit(base, upkeep, operation, *draft).into(),
+            Step::Deliver(operation, task, text) => self.deliver(operation, task, text).into(),
             Step::Delivered(delivery, result) => {
                 if result.is_ok() {
                     self.recoveries.forget_failed(&self.base.state);
                     self.has_changed();
                 }
-                let step = transfers::delivered(&mut self.base, &mut self.upkeep.switches, *delivery, result);
-                self.follow(step);
+                transfers::delivered(&mut self.base, &mut self.upkeep.switches, *delivery, result).into()
             }
-            Step::Unbegun(request) => self.end_unstarted([request]),
-            Step::End(ended) => self.finish(ended),
-            Step::EndAhead(operation) => speculating::end(&self.base, operation),
-            Step::RecordFailure(failed) => self.base.costs.add_failed(failed),
+            Step::Unbegun(request) => self.end_unstarted([request]).into(),
+            Step::End(ended) => self.finish(ended).into(),
+            Step::EndAhead(operation) => speculating::end(base, operation).into(),
+            Step::RecordFailure(failed) => base.costs.add_failed(failed).into(),
         }
-    }
-
-    /// Writes entries. The result comes back as an input.
-    fn write(&mut self, mut write: Box<dyn Write>) {
-        let work = writing::work(&mut self.base, &self.upkeep.after_turn, &mut *write);
-        self.base.log.writes(write.follow_up());
-        self.write = Some(write);
-        self.base.effects.push(Effect::Log(work));
     }
 }

@@ -206,6 +206,13 @@ impl Base {
         self.lock.record(self.operations.unfinished(), &self.effects);
     }
 
+    /// Names only the open operations in the lock.
+    pub fn release_lock(&mut self) {
+        if self.lock.release() {
+            self.record_running();
+        }
+    }
+
     /// Sends the ends of operations whose process died before it ended them, outer ones first.
     pub fn end_interrupted(&mut self, left_behind: Vec<Unfinished>) {
         if left_behind.is_empty() {

@@ -357,8 +357,8 @@ impl Core {
         let back = self.base.log.is_back(facts);
         let Some(done) = done else {
             self.log_is_lost();
-            let steps = self.write.take().map(|write| write.lost());
-            return self.follow(steps.into_iter().flatten());
+            let steps = self.write.take().map_or_else(Vec::new, |write| write.lost());
+            return self.follow(steps);
         };
         match (done, back) {
             (LogDone::Wrote { appended, path, undone, added }, Back::Written) => {

@@ -215,6 +215,13 @@ impl Core {
         self.follow(step);
     }
 
+    /// Starts a compaction at the threshold, if it is still due.
+    pub(super) fn start_if_due(&mut self) {
+        if Standing::of(self).maintenance_is_due() {
+            self.start_unasked();
+        }
+    }
+
     /// Starts a compaction at the threshold that no answer has named.
     pub(super) fn start_unasked(&mut self) {
         let id = speculating::compaction_id(&mut self.base, &self.upkeep);

@@ -82,6 +82,49 @@ pub(super) enum Step {
     RecordFailure(FailedAhead),
 }
 
+/// The steps of a verb, in their order.
+pub(super) struct Steps(Vec<Step>);
+
+impl Steps {
+    /// Nothing follows.
+    pub fn none() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl From<()> for Steps {
+    fn from((): ()) -> Self {
+        Self::none()
+    }
+}
+
+impl From<Step> for Steps {
+    fn from(step: Step) -> Self {
+        Self(vec![step])
+    }
+}
+
+impl From<Option<Step>> for Steps {
+    fn from(step: Option<Step>) -> Self {
+        Self(step.into_iter().collect())
+    }
+}
+
+impl From<Vec<Step>> for Steps {
+    fn from(steps: Vec<Step>) -> Self {
+        Self(steps)
+    }
+}
+
+impl IntoIterator for Steps {
+    type Item = Step;
+    type IntoIter = std::vec::IntoIter<Step>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
 /// An operation whose work is over, with its end.
 pub(super) struct Ended {
     pub operation: Operation,
