@@ -154,7 +154,7 @@ pub struct Core {
     base: Base,
     /// Operations that end before their starts, cancelled ones above all. They start and end when the log is here and no other
     /// is open.
-    cancelled: Vec<Unbegun>,
+    unbegun: Vec<Unbegun>,
     /// The write with which the log is out.
     write: Option<Box<dyn Write>>,
     /// The answers of a write that wait for counts.
@@ -177,7 +177,7 @@ impl Core {
         base.report_window();
         Self {
             base,
-            cancelled: Vec::new(),
+            unbegun: Vec::new(),
             write: None,
             uncounted: None,
             changes: FileChanges::default(),
@@ -328,7 +328,7 @@ impl Core {
                 let (base, after_turn) = (&mut self.base, &mut self.upkeep.after_turn);
                 after_turn.write_due(base.writable(), &base.state, &mut base.stamps).into()
             }
-            Unit::Unbegun => self.begin_all_cancelled().into(),
+            Unit::Unbegun => self.end_unbegun().into(),
             Unit::Begin | Unit::Commit => match self.base.work.take() {
                 Work::Planned(request, result) => compacting::begun(&mut self.base, request, *result).into(),
                 Work::Referring(request, Some(result)) => {
@@ -419,13 +419,14 @@ impl Core {
     }
 
     fn step(&mut self, step: Step) -> Steps {
-        let Self { base, upkeep, idle, write: out, .. } = self;
+        let Self { base, upkeep, idle, .. } = self;
         match step {
             Step::Write(mut write) => {
                 let work = writing::work(base, &upkeep.after_turn, &mut *write);
                 base.log.writes(write.follow_up());
-                *out = Some(write);
-                base.effects.push(Effect::Log(work)).into()
+                base.effects.push(Effect::Log(work));
+                self.write = Some(write);
+                Steps::none()
             }
             Step::Announce(entry) => base.effects.announce(&entry, None).into(),
             Step::Answer(ticket, answer) => ticket.answer(answer).into(),
@@ -457,7 +458,7 @@ impl Core {
                 }
                 transfers::delivered(&mut self.base, &mut self.upkeep.switches, *delivery, result).into()
             }
-            Step::Unbegun(request) => self.end_unstarted([request]).into(),
+            Step::Cancel(request) => self.end_unstarted([request]).into(),
             Step::End(ended) => self.finish(ended).into(),
             Step::EndAhead(operation) => speculating::end(base, operation).into(),
             Step::RecordFailure(failed) => base.costs.add_failed(failed).into(),

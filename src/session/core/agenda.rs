@@ -147,7 +147,7 @@ impl Standing<'_> {
     pub(super) fn is_pending(&self, unit: Unit) -> bool {
         match unit {
             Unit::AfterTurnEntry => self.core.upkeep.after_turn.must_write(self.core.base.log.facts().access),
-            Unit::Unbegun => !self.core.cancelled.is_empty(),
+            Unit::Unbegun => !self.core.unbegun.is_empty(),
             Unit::Begin => matches!(self.core.base.work, Work::Planned(..) | Work::Referring(_, Some(_))),
             Unit::Commit => {
                 matches!(self.core.base.work, Work::Drafted(..) | Work::Transfer(_, TransferPhase::Made(..)))
@@ -179,7 +179,7 @@ impl Standing<'_> {
         };
         let is_in_time = unit.survives_the_end() || !self.core.base.ending.is_now();
         let may = match unit {
-            Unit::Unbegun => self.may_end_cancelled(),
+            Unit::Unbegun => self.may_end_unbegun(),
             Unit::AfterTurn => self.may_maintain(),
             // The answers of these contexts start it, in the input after which it is due.
             Unit::Contexts => false,

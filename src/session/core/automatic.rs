@@ -152,12 +152,12 @@ impl Upkeep {
         };
     }
 
-    /// A transfer ends, with maintenance that is due or not. After one that left the conversation to a new session nothing is
+    /// A transfer ends. `is_due`: whether maintenance is due then. After one that left the conversation to a new session nothing is
     /// done here, and nothing after a move: a client that looks at another branch must find it as it was.
-    pub fn transfer_ends(&mut self, base: &Base, kind: &OperationKind, end: &End<Product>, is_due: bool) {
+    pub fn transfer_ends(&mut self, base: &Base, end: &End<Product>, is_due: bool) {
         self.relays.handed_off(end);
         let is_left = end.product().is_some_and(|product| product.new_session().is_some() || product.is_move());
-        if matches!(kind, OperationKind::Transfer(_)) && base.relay().is_none() && !is_left {
+        if base.relay().is_none() && !is_left {
             self.after_transfer = is_due;
         }
     }

@@ -40,9 +40,9 @@ impl Standing<'_> {
     /// answers that wait for counts. A compaction whose write was too late is still open when the log is back, and is written
     /// first. So is the entry which says that a compaction waits no more for the end of the turn: after its end event no restart
     /// brings it back.
-    pub(super) fn may_end_cancelled(&self) -> bool {
+    pub(super) fn may_end_unbegun(&self) -> bool {
         self.core.base.log.is_here()
-            && !self.core.cancelled.is_empty()
+            && !self.core.unbegun.is_empty()
             && !self.core.upkeep.after_turn.must_write(self.core.base.log.facts().access)
             && self.core.base.work.operation().is_none_or(|operation| !operation.is_open())
     }
@@ -60,8 +60,10 @@ impl Core {
             self.idle.rounds.compaction_completes();
         }
         self.upkeep.rests_after(&self.base.state, &operation.kind, &end);
-        let is_due = Standing::of(self).decision().is_due();
-        self.upkeep.transfer_ends(&self.base, &operation.kind, &end, is_due);
+        if matches!(operation.kind, OperationKind::Transfer(_)) {
+            let is_due = Standing::of(self).decision().is_due();
+            self.upkeep.transfer_ends(&self.base, &end, is_due);
+        }
         self.base.waiting.go_on_after(&operation.kind, &end);
         if let End::Completed(product) = &end
             && (operation.kind == OperationKind::BY_CLIENT && product.new_session().is_none()
@@ -89,23 +91,25 @@ impl Core {
             end
         };
         let outer = match &around.kind {
-            OperationKind::Idle { .. } => Some(self.idle.rounds.compaction_ends(&end)),
-            OperationKind::Recovery(_) => Some(recovering::end_around(&end)),
-            _ => relaying::end_around(&end),
-        };
-        let Some(outer) = outer else {
-            inner.finish(end, &self.base.sent_usage, Vec::new());
-            self.base.record_running();
-            return relaying::go_on_in_place(&mut self.base, around);
-        };
-        match &around.kind {
-            OperationKind::Recovery(_) => self.recoveries.ends(&mut self.base, &around, &outer),
-            OperationKind::Relay(_) => {
-                self.upkeep.relays.relayed(&outer);
-                self.upkeep.rests_after(&self.base.state, &around.kind, &outer);
+            OperationKind::Recovery(_) => {
+                let outer = recovering::end_around(&end);
+                self.recoveries.ends(&mut self.base, &around, &outer);
+                outer
             }
-            _ => {}
-        }
+            OperationKind::Idle { .. } => self.idle.rounds.compaction_ends(&end),
+            _ => match relaying::end_around(&end) {
+                Some(outer) => {
+                    self.upkeep.relays.relayed(&outer);
+                    self.upkeep.rests_after(&self.base.state, &around.kind, &outer);
+                    outer
+                }
+                None => {
+                    inner.finish(end, &self.base.sent_usage, Vec::new());
+                    self.base.record_running();
+                    return relaying::go_on_in_place(&mut self.base, around);
+                }
+            },
+        };
         inner.finish(end, &self.base.sent_usage, Vec::new());
         self.close(around, outer, notices);
     }
@@ -131,23 +135,24 @@ impl Core {
     pub(super) fn end_unstarted<R: Into<Unstarted>>(&mut self, requests: impl IntoIterator<Item = R>) {
         let cancelled = |request: Unstarted| Unbegun { request, end: End::Cancelled };
         self.leave_unbegun(requests.into_iter().map(Into::into).map(cancelled));
-        if Standing::of(self).may_end_cancelled() {
-            self.begin_all_cancelled();
+        if Standing::of(self).may_end_unbegun() {
+            self.end_unbegun();
         }
     }
 
     /// Leaves operations that end before their starts to the turns. `settled` waits for their ends.
     fn leave_unbegun(&mut self, unbegun: impl IntoIterator<Item = Unbegun>) {
-        let before = self.cancelled.len();
-        self.cancelled.extend(unbegun);
-        self.cancelled[before..].iter().for_each(|it| it.request.stop.request());
+        let before = self.unbegun.len();
+        self.unbegun.extend(unbegun);
+        self.unbegun[before..].iter().for_each(|it| it.request.stop.request());
         self.settle();
     }
 
     /// Starts and ends the operations that end before their starts.
-    pub(super) fn begin_all_cancelled(&mut self) {
-        while !self.cancelled.is_empty() {
-            let Unbegun { request, end } = self.cancelled.remove(0);
+    pub(super) fn end_unbegun(&mut self) {
+        while !self.unbegun.is_empty() {
+            let Unbegun { request, end } = self.unbegun.remove(0);
+            debug_assert!(self.base.around.is_none(), "no operation is around one that ends before its start");
             let operation = self.base.open(request, self.base.state.usage());
             self.finish(Ended { operation, end, notice: None });
         }
@@ -200,7 +205,7 @@ impl Core {
         }
         let due = self.recoveries.cancel_due(which, self.base.log.follow_up());
         self.upkeep.switches.cancelled(which);
-        let before = self.cancelled.iter().filter(|it| matches!(it.end, End::Cancelled)).map(|it| &it.request);
+        let before = self.unbegun.iter().filter(|it| matches!(it.end, End::Cancelled)).map(|it| &it.request);
         let before = before.filter(|request| which.is_none_or(|which| *which == request.id));
         let named =
             |request: &Unstarted| Cancelled { operation_id: request.id.clone(), kind: request.kind.name().to_owned() };
@@ -246,9 +251,9 @@ impl Core {
     fn end_cancelled(&mut self, cancelling: Cancelling) {
         if !cancelling.ends_nothing() {
             // A transfer whose write is under way completes.
-            if let Work::Transfer(operation, TransferPhase::Making(_) | TransferPhase::Made(..)) = &self.base.work {
+            if let Work::Transfer(_, TransferPhase::Making(_) | TransferPhase::Made(..)) = &self.base.work {
                 let is_due = Standing::of(self).decision().is_due();
-                self.upkeep.transfer_ends(&self.base, &operation.kind, &End::Cancelled, is_due);
+                self.upkeep.transfer_ends(&self.base, &End::Cancelled, is_due);
             }
             self.settle();
             self.base.operations.end_cancelled(cancelling, &self.base.sent_usage);
@@ -261,7 +266,7 @@ impl Core {
                 self.base.waiting.go_on_after(&kind, &End::Cancelled);
                 self.base.work = Work::None;
                 self.base.around = None;
-                let turning = self.idle.rounds.is_cancelled();
+                let turning = self.idle.rounds.leave_cancelled();
                 self.base.effects.turn_idle(turning);
             }
             self.base.record_running();
@@ -354,33 +359,31 @@ impl Core {
 impl Core {
     /// The log is back.
     pub(super) fn log_is_back(&mut self, done: Option<LogDone>, facts: LogFacts) {
-        let back = self.base.log.is_back(facts);
+        let (back, write) = (self.base.log.is_back(facts), self.write.take());
         let Some(done) = done else {
             self.log_is_lost();
-            let steps = self.write.take().map_or_else(Vec::new, |write| write.lost());
-            return self.follow(steps);
+            return self.follow(write.map_or_else(Vec::new, |write| write.lost()));
         };
-        match (done, back) {
-            (LogDone::Wrote { appended, path, undone, added }, Back::Written) => {
-                let Some(mut write) = self.write.take() else { return };
+        match (done, back, write) {
+            (LogDone::Wrote { appended, path, undone, added }, Back::Written, Some(mut write)) => {
                 added.into_iter().for_each(|added| write.take_added(added));
                 undone.into_iter().for_each(|undone| write.set_undone(undone));
                 self.wrote(appended, path, write);
             }
-            (LogDone::Woke(path), Back::Read) => self.woke(path),
-            (LogDone::CaughtUp(Ok(grown)), Back::Read) => self.take_in(grown),
-            (LogDone::CaughtUp(Err(error)), Back::Read) => {
+            (LogDone::Woke(path), Back::Read, _) => self.woke(path),
+            (LogDone::CaughtUp(Ok(grown)), Back::Read, _) => self.take_in(grown),
+            (LogDone::CaughtUp(Err(error)), Back::Read, _) => {
                 let event = self.changes.lost(&error);
                 event.into_iter().for_each(|event| self.base.effects.emit(About::default(), event));
             }
-            (LogDone::Indexed(result), Back::Read) => {
+            (LogDone::Indexed(result), Back::Read, _) => {
                 self.indexed(result.map_or_else(IndexBuilt::Failed, IndexBuilt::Made));
             }
-            (LogDone::Fetched(fetched), Back::Fetched(command, ticket)) => {
+            (LogDone::Fetched(fetched), Back::Fetched(command, ticket), _) => {
                 writing::fetched(&mut self.base, fetched, command, ticket);
             }
             // A cancel has taken the command.
-            (LogDone::Fetched(_), Back::Read) => {}
+            (LogDone::Fetched(_), Back::Read, _) => {}
             _ => tracing::error!("a result of the log belongs to no work"),
         }
         self.continue_indexing();
@@ -493,7 +496,7 @@ impl Core {
     /// Estimated entries were counted. The requests that waited for the counts go on.
     pub(super) fn counted(&mut self) {
         self.base.counted();
-        let answers = !self.base.counting.runs() && self.base.log.is_counted();
+        let answers = !self.base.counting.runs() && self.base.log.take_counted();
         if answers {
             let uncounted = self.uncounted.take();
             self.follow(uncounted);

@@ -1,4 +1,4 @@
-//! Parts of a session that own their state and see nothing of the core: each is built and tested alone.
+//! Parts of a session that own their state and see nothing of the core.
 
 pub mod contexts;
 pub(super) mod facts;

@@ -73,7 +73,7 @@ impl Standing<'_> {
     pub(super) fn may_maintain(&self) -> bool {
         self.core.base.ending.goes_on()
             && !self.core.base.work.is_in_front()
-            && self.core.cancelled.is_empty()
+            && self.core.unbegun.is_empty()
             && self.core.base.log.writable(&self.core.base.state).is_ok()
             && !self.core.base.state.lacks_past()
     }
@@ -91,7 +91,7 @@ impl Standing<'_> {
 
     /// Whether maintenance is due and may start.
     pub(super) fn maintenance_is_due(&self) -> bool {
-        self.may_maintain() && (self.decision().is_due() || planted(Fault::AlwaysDue))
+        self.may_maintain() && is_due(&self.decision())
     }
 
     /// Whether an operation makes the context smaller. Maintenance that is due starts after any other.
@@ -121,4 +121,9 @@ impl Standing<'_> {
             && self.core.base.state.history().index().is_none()
             && self.core.base.state.path().lacks_its_past()
     }
+}
+
+/// Whether maintenance is due by a decision.
+pub(super) fn is_due(decision: &Decision) -> bool {
+    decision.is_due() || planted(Fault::AlwaysDue)
 }

@@ -16,7 +16,7 @@ use super::{
         waiting_contexts::{Starts, WaitingContext},
     },
     recovering::{self, Begun, MayStart, judging, reported, reports},
-    standing::Standing,
+    standing::{self, Standing},
     step::Step,
     transfers::relaying,
     writing::{appends, edits},
@@ -62,7 +62,9 @@ impl Standing<'_> {
     }
 
     fn at_leaf(&self) -> AtLeaf {
-        AtLeaf { decision: self.decision(), is_due: self.maintenance_is_due(), may_start: self.may_maintain() }
+        let (decision, may_start) = (self.decision(), self.may_maintain());
+        let is_due = may_start && standing::is_due(&decision);
+        AtLeaf { decision, is_due, may_start }
     }
 
     fn maintenance(&self) -> MayStart {
@@ -189,7 +191,7 @@ impl Core {
 
     /// The maintenance that is due after a change of the model. Where other work runs, the change is decided about after it.
     fn due_after_switch(&mut self, asked: Asked<Ticket>) -> Option<Due> {
-        if !Standing::of(self).may_maintain() {
+        if !self.upkeep.switches.is_pending() || !Standing::of(self).may_maintain() {
             return None;
         }
         let why = Standing::of(self).decision().why;

@@ -72,8 +72,8 @@ pub(super) enum Step {
     Deliver(Operation, Task, Option<TransferText>),
     /// The entries of a transfer are on disk, or could not be written.
     Delivered(Box<Delivery>, Result<(), Failure>),
-    /// An operation that has not started is cancelled.
-    Unbegun(Unstarted),
+    /// An operation is cancelled before its start.
+    Cancel(Unstarted),
     /// The work of an operation is over.
     End(Ended),
     /// A summary that was made ahead is over. Its operation has no events.
@@ -82,7 +82,9 @@ pub(super) enum Step {
     RecordFailure(FailedAhead),
 }
 
-/// The steps of a verb, in their order.
+/// The steps of a verb, in their order. They are performed: a request or an operation in a step that is dropped fails. A verb
+/// without a result has nothing that follows.
+#[must_use]
 pub(super) struct Steps(Vec<Step>);
 
 impl Steps {

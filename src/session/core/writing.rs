@@ -15,20 +15,20 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// The work on the log of a write. `waiting`: the compaction after the turn, whose entry goes along where the session moves.
-pub(super) fn work(base: &mut Base, waiting: &AfterTurn, write: &mut dyn Write) -> LogWork {
+/// The work on the log of a write. `after_turn`: the compaction after the turn, whose entry goes along where the session moves.
+pub(super) fn work(base: &mut Base, after_turn: &AfterTurn, write: &mut dyn Write) -> LogWork {
     match write.take_undoing() {
-        Some(undoing) => undo_work(base, waiting, undoing),
-        None => append_work(base, waiting, write.entries()),
+        Some(undoing) => undo_work(base, after_turn, undoing),
+        None => append_work(base, after_turn, write.entries()),
     }
 }
 
-fn append_work(base: &mut Base, waiting: &AfterTurn, entries: Vec<Arc<Entry>>) -> LogWork {
+fn append_work(base: &mut Base, after_turn: &AfterTurn, entries: Vec<Arc<Entry>>) -> LogWork {
     let continues = base.state.path().continues_with_all(&entries);
     let access = base.log.facts().access;
     let adds = match continues {
         true => None,
-        false => waiting.entry_there(&base.state.id, access, &mut base.stamps),
+        false => after_turn.entry_there(&base.state.id, access, &mut base.stamps),
     };
     let (path, library) = (base.state.path(), base.state.history().library());
     let leads_to = match (&library, &adds) {
@@ -48,9 +48,9 @@ fn append_work(base: &mut Base, waiting: &AfterTurn, entries: Vec<Arc<Entry>>) -
 }
 
 /// An undo. Its entries depend on the path without the compaction, which is read first.
-fn undo_work(base: &mut Base, waiting: &AfterTurn, undoing: Undoing) -> LogWork {
+fn undo_work(base: &mut Base, after_turn: &AfterTurn, undoing: Undoing) -> LogWork {
     let access = base.log.facts().access;
-    let adds = waiting.entry_there(&base.state.id, access, &mut base.stamps);
+    let adds = after_turn.entry_there(&base.state.id, access, &mut base.stamps);
     LogWork::Undo(Box::new(UndoWork {
         adds,
         undoing,

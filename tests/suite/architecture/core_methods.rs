@@ -39,19 +39,19 @@ const PARTS: &[&str] = &[
     "costs",
     "counting",
     "extracts",
-    "held",
     "idle",
     "index",
     "learning",
     "lock",
     "log",
+    "notices",
     "queue",
     "reads",
     "recoveries",
     "relays",
     "rounds",
     "switches",
-    "told",
+    "waiting",
     "work",
 ];
 
@@ -186,6 +186,29 @@ impl<'ast> Visit<'ast> for Called {
         }
         visit::visit_expr_method_call(self, call);
     }
+}
+
+/// The names of the fields of a struct.
+struct Fields(BTreeSet<String>);
+
+impl<'ast> Visit<'ast> for Fields {
+    fn visit_item_struct(&mut self, item: &'ast syn::ItemStruct) {
+        if ["Core", "Base", "Upkeep", "Idle"].contains(&item.ident.to_string().as_str()) {
+            self.0.extend(item.fields.iter().filter_map(|field| field.ident.as_ref()).map(ToString::to_string));
+        }
+    }
+}
+
+#[test]
+fn the_parts_are_fields() {
+    let core = sources().into_iter().filter(|(name, _)| name.starts_with("session/core"));
+    let mut fields = Fields(BTreeSet::new());
+    for (name, text) in core {
+        let file = syn::parse_file(code(&text)).unwrap_or_else(|error| panic!("src/{name}.rs: {error}"));
+        fields.visit_file(&file);
+    }
+    let missing: Vec<_> = PARTS.iter().filter(|part| !fields.0.contains(**part)).collect();
+    assert!(missing.is_empty(), "no part has these names: {missing:?}");
 }
 
 #[test]

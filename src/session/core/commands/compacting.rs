@@ -53,7 +53,7 @@ impl CommandMethod for SessionCompact {
     }
 }
 
-/// Whether a request for a compaction is valid here. `at_once`: whether its plan is made now, and for a write.
+/// Whether a request for a compaction is valid here. `writes_now`: whether its plan is made now, for a write.
 ///
 /// # Errors
 /// When the path has changed, the file is read-only, or other work runs.

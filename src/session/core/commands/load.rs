@@ -25,7 +25,7 @@ impl Load {
     pub fn of(core: &Core) -> Self {
         let base = &core.base;
         Self {
-            waiting: base.queue.len() + core.cancelled.len(),
+            waiting: base.queue.len() + core.unbegun.len(),
             index: base.index.commands.len(),
             held: base.waiting.len(),
             reads: base.reads.len(),

@@ -238,7 +238,7 @@ impl Rounds {
     }
 
     /// Leaves the turn, if the round that runs was cancelled.
-    pub fn is_cancelled(&mut self) -> Option<Turning> {
+    pub fn leave_cancelled(&mut self) -> Option<Turning> {
         if !matches!(self.round, Round::Running) {
             return None;
         }

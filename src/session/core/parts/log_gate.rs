@@ -140,7 +140,7 @@ impl LogGate {
     }
 
     /// The answers wait for counts no more. Returns whether they did.
-    pub fn is_counted(&mut self) -> bool {
+    pub fn take_counted(&mut self) -> bool {
         let waited = matches!(self.place, Place::Counting);
         if waited {
             self.place = Place::Here;

@@ -47,7 +47,7 @@ fn a_log_is_in_one_place() {
     assert_eq!(log.facts().end, 2);
     log.waits_for_counts();
     assert!(log.is_here() && !log.is_free(), "it is here, and takes no work");
-    assert!(log.is_counted() && log.is_free() && !log.is_counted());
+    assert!(log.take_counted() && log.is_free() && !log.take_counted());
 }
 
 #[test]
