@@ -255,6 +255,15 @@ impl Entry {
         Ok(Self { id, parent, timestamp, body, kind, line, size })
     }
 
+    /// The entry of a compaction that has no line yet.
+    #[must_use]
+    pub fn unwritten(stamp: Stamp, parent: Option<EntryId>, compaction: Compaction) -> Self {
+        let body = Body::Compaction(compaction);
+        let size = body.size();
+        let Stamp { id, timestamp } = stamp;
+        Self { id, parent, timestamp, body, kind: "compaction".to_owned(), line: "".into(), size }
+    }
+
     /// A type that is known, with fields that are not what it needs: it adds nothing to the context, which somebody
     /// should be told.
     #[must_use]
