@@ -7,6 +7,7 @@ use crate::{
         entry::{self, Attempts, CarriedCalibration, Compaction, ContextEdit, Entry, Preserved, Stamp},
         path::Path,
         spending::Spending,
+        tokens::Shown,
     },
     ids::EntryId,
     models::Budget,
@@ -45,6 +46,8 @@ pub struct Draft {
     pub summary_times: Vec<u64>,
     /// Entries that it cuts or summarizes before any model has read them.
     pub shortened: Vec<Shortened>,
+    /// The count of the summary in its context. Drafts with the same summary share it.
+    pub counted: Shown,
 }
 
 /// The parts of a compaction that hooks supply beside its summary.
@@ -88,6 +91,7 @@ impl Draft {
             supplied: Supplied::default(),
             summary_times: Vec::new(),
             shortened: Vec::new(),
+            counted: Shown::default(),
         }
         .measure()
     }
@@ -208,7 +212,7 @@ impl Draft {
         let history = self.native.as_ref().and_then(|native| native.history());
         let compaction = Compaction::unwritten(self.summary.text.to_string(), first_kept, shown, history);
         let parent = self.plan.path().last().map(|leaf| leaf.id.clone());
-        Entry::unwritten(stamp, parent, compaction)
+        Entry::unwritten(stamp, parent, compaction, self.counted.clone())
     }
 
     /// The entry, read from its line.
