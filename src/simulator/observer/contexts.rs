@@ -5,7 +5,7 @@ mod left;
 use super::{Rule, Verdict, file::File, limits, requests::Asked, require};
 use crate::{
     conversation::{
-        context::{self, Context, check},
+        context::{self, Context, ContextMessage, check},
         entry::{Body, Entry},
         message::outline::Role,
         path::Path,
@@ -18,7 +18,11 @@ use crate::{
 };
 use left::Left;
 use serde_json::Value;
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    ops::Range,
+    sync::Arc,
+};
 
 /// One of this number of steps with a new path has its context checked.
 const OFTEN: u64 = 8;
@@ -46,6 +50,7 @@ pub struct Contexts {
     compaction: Option<EntryId>,
     /// The leaves that navigations left.
     left: Left,
+    parsed: Parsed,
 }
 
 impl Contexts {
@@ -79,7 +84,7 @@ impl Contexts {
             return Ok(());
         }
         limits::hold(core, file)?;
-        sound(core, path, file)
+        self.parsed.sound(core, path, file)
     }
 
     /// `tree_changed` is sent.
@@ -121,7 +126,9 @@ impl Contexts {
         if !path.lacks_its_past() {
             limits::hold(core, file)?;
         }
-        let Some(before) = self.returns.take().or(self.known.take()) else { return sound(core, path, file) };
+        let Some(before) = self.returns.take().or(self.known.take()) else {
+            return self.parsed.sound(core, path, file);
+        };
         self.known = None;
         let same_file = before.lines == file.count();
         if path.lacks_its_past() {
@@ -137,7 +144,7 @@ impl Contexts {
         } else if !file.another_wrote() {
             same(core, &whole(file), path)?;
         }
-        sound(core, path, file)
+        self.parsed.sound(core, path, file)
     }
 
     /// Changes the usage that is known.
@@ -147,7 +154,7 @@ impl Contexts {
     }
 
     /// Nothing runs: a reader of the whole file has the same context.
-    pub fn at_rest(&self, core: &Core, file: &File) -> Verdict {
+    pub fn at_rest(&mut self, core: &Core, file: &File) -> Verdict {
         let unknown = file.another_wrote() || file.is_unfinished() || file.count() == 0;
         if core.state().history().is_asleep() || unknown {
             return Ok(());
@@ -155,7 +162,7 @@ impl Contexts {
         let path = core.state().path();
         let reader = if path.lacks_its_past() { Path::of(&file.entries()) } else { whole(file) };
         same(core, &reader, path)?;
-        sound(core, path, file)
+        self.parsed.sound(core, path, file)
     }
 }
 
@@ -209,13 +216,41 @@ fn context_of(core: &Core, path: &Path) -> Vec<String> {
 }
 
 /// A context is valid, and has every message, the newest one of the user, and the pins.
+#[cfg(test)]
 pub fn sound(core: &Core, path: &Path, file: &File) -> Verdict {
-    let context = context::build(path, &core.state().settings().prompts);
-    let messages: Vec<Value> =
-        context.messages().iter().map(|it| serde_json::from_str(&it.json()).unwrap_or_default()).collect();
-    valid(&messages)?;
-    let indexed = core.state().history().index().is_some();
-    if file.another_wrote() { Ok(()) } else { complete(&context, &messages, file, indexed) }
+    Parsed::default().sound(core, path, file)
+}
+
+/// The messages of the context that was checked last, each with its place in the line that it is a part of. The next context
+/// has most of them again.
+#[derive(Debug, Default)]
+struct Parsed(HashMap<EntryId, (Part, Value)>);
+
+/// A line, which no other one has the memory of while this is kept, and the place of a message in it.
+type Part = (Arc<str>, Range<usize>);
+
+impl Parsed {
+    /// A context is valid, and has every message, the newest one of the user, and the pins.
+    fn sound(&mut self, core: &Core, path: &Path, file: &File) -> Verdict {
+        let context = context::build(path, &core.state().settings().prompts);
+        let messages: Vec<Value> = context.messages().iter().map(|message| self.value(message)).collect();
+        valid(&messages)?;
+        let indexed = core.state().history().index().is_some();
+        if !file.another_wrote() {
+            complete(&context, &messages, file, indexed)?;
+        }
+        let parts = context.messages().iter().map(|message| message.entry.clone().zip(message.part()));
+        self.0 = parts.zip(messages).filter_map(|(part, value)| part.map(|(id, part)| (id, (part, value)))).collect();
+        Ok(())
+    }
+
+    fn value(&mut self, message: &ContextMessage) -> Value {
+        let known = message.entry.as_ref().and_then(|entry| self.0.remove(entry)).zip(message.part());
+        match known {
+            Some((((line, range), value), part)) if Arc::ptr_eq(&line, &part.0) && range == part.1 => value,
+            _ => serde_json::from_str(&message.json()).unwrap_or_default(),
+        }
+    }
 }
 
 fn valid(messages: &[Value]) -> Verdict {
