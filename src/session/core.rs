@@ -165,6 +165,7 @@ pub struct Core {
     recoveries: Recoveries,
 }
 
+#[expect(clippy::unit_arg, reason = "an arm is one expression, also where nothing follows")]
 impl Core {
     /// The core of an opened session. `left_behind`: operations that its last owner had not ended when it died, outer ones
     /// first. `seed` decides the ids of its entries and operations.
