@@ -101,8 +101,11 @@ impl Standing<'_> {
 
     /// Whether an automatic compaction that did not complete lets no other one start.
     pub(super) fn rests(&self) -> bool {
-        let fullness = self.core.base.state.measure();
-        self.core.upkeep.rest.is_some_and(|rest| rest.holds(fullness.context_tokens, fullness.budget.threshold))
+        // Each append asks, and a measurement of a large context takes time.
+        self.core.upkeep.rest.is_some_and(|rest| {
+            let fullness = self.core.base.state.measure();
+            rest.holds(fullness.context_tokens, fullness.budget.threshold)
+        })
     }
 
     /// Whether an operation runs that makes the context smaller. Idle maintenance gives way.
