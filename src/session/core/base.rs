@@ -256,7 +256,11 @@ impl Base {
 
     /// Sends the fullness of the context, if it changed since the last event.
     pub fn send_usage(&mut self) {
-        let usage = self.state.usage();
+        self.send_measured(self.state.usage());
+    }
+
+    /// The same with the usage that was just measured.
+    pub fn send_measured(&mut self, usage: Usage) {
         if usage != self.sent_usage {
             self.sent_usage = usage.clone();
             self.effects.emit(About::default(), Event::UsageUpdated { usage });

@@ -98,7 +98,7 @@ impl Core {
         let usage = self.base.state.usage();
         let (runs, last) = (Standing::of(self).next(None), Standing::of(self).next(due.as_ref()));
         appends::answer(&self.base, appends, &usage, &runs, &last);
-        self.base.send_usage();
+        self.base.send_measured(usage.clone());
         reports::report_model(&self.base.effects, &self.base.state, model);
         newest.iter().for_each(|newest| judging::report_cut_off(&self.base, newest));
         if let Some((code, title, detail)) = remark {
