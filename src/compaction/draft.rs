@@ -4,10 +4,9 @@ use super::{images, plan::Plan};
 use crate::{
     conversation::{
         context::{self, Context},
-        entry::{self, Attempts, CarriedCalibration, Compaction, ContextEdit, Entry, Preserved, Stamp},
+        entry::{self, Attempts, CarriedCalibration, ContextEdit, Entry, Preserved, Stamp},
         path::Path,
         spending::Spending,
-        tokens::Shown,
     },
     ids::EntryId,
     models::Budget,
@@ -17,7 +16,6 @@ use crate::{
         made::{Made, Rejected, SummaryMethod},
         model::writer::Native,
     },
-    text::values,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -46,8 +44,6 @@ pub struct Draft {
     pub summary_times: Vec<u64>,
     /// Entries that it cuts or summarizes before any model has read them.
     pub shortened: Vec<Shortened>,
-    /// The count of the summary in its context. Drafts with the same summary share it.
-    pub counted: Shown,
 }
 
 /// The parts of a compaction that hooks supply beside its summary.
@@ -91,7 +87,6 @@ impl Draft {
             supplied: Supplied::default(),
             summary_times: Vec::new(),
             shortened: Vec::new(),
-            counted: Shown::default(),
         }
         .measure()
     }
@@ -190,81 +185,13 @@ impl Draft {
     /// The resulting context.
     #[must_use]
     pub fn context(&self) -> Context {
+        // The size of a context depends on neither.
+        let stamp = Stamp { id: "draft".into(), timestamp: String::new() };
         let path = self.plan.path();
-        context::build(&path.with(Arc::new(self.entry())), &self.plan.prompts)
-    }
-
-    /// The entry after the path of the plan, as far as a context shows it.
-    fn entry(&self) -> Entry {
-        let shown = self.shown(self.plan.path());
-        if self.is_surely_read(&shown) {
-            // A line has the system prompt and the tools, too, and would be written and read for each draft of a plan.
-            self.unwritten(shown)
-        } else {
-            self.read_again()
-        }
-    }
-
-    /// The entry without a line.
-    fn unwritten(&self, shown: Preserved) -> Entry {
-        let stamp = unstamped();
-        let first_kept = self.plan.first_kept_id().unwrap_or(&stamp.id).clone();
-        let history = self.native.as_ref().and_then(|native| native.history());
-        let compaction = Compaction::unwritten(self.summary.text.to_string(), first_kept, shown, history);
-        let parent = self.plan.path().last().map(|leaf| leaf.id.clone());
-        Entry::unwritten(stamp, parent, compaction, self.counted.clone())
-    }
-
-    /// The entry, read from its line.
-    fn read_again(&self) -> Entry {
-        let path = self.plan.path();
-        let parent = path.last().map(|leaf| &leaf.id);
-        let line = self.line(&unstamped(), parent, path, None, 0, Spending::default());
-        Entry::parse(line.into()).expect("we wrote this line ourselves")
-    }
-
-    /// The part of the state in its entry that a context shows, at the end of `path`.
-    fn shown(&self, path: &Path) -> Preserved {
-        let places = path.places();
-        let mut pins = Preserved::pins_of(path);
-        for pin in &mut pins {
-            let place = places.of_entry(&pin.entry_id);
-            if let Some(place) = place.filter(|place| *place < self.plan.first_kept()) {
-                pin.text = Some(path[place].pinned_text());
-            }
-        }
-        Preserved {
-            newest_user_message: self.plan.carried(),
-            user_messages: self.plan.user_messages(),
-            edits: self.edits.clone(),
-            todos: self.plan.todos(path),
-            pins,
-            ..Preserved::default()
-        }
-    }
-
-    /// Whether a reader takes its line for a compaction. A line with too many values, or with values that are nested too
-    /// deeply, is none. Where that is close, the line has to be read to know it.
-    fn is_surely_read(&self, shown: &Preserved) -> bool {
-        /// No element of a list that this program writes has more values and keys.
-        const VALUES_OF_ONE: usize = 32;
-        let Summary { files, .. } = &self.summary;
-        let lists = [
-            shown.pins.len(),
-            shown.user_messages.len(),
-            shown.edits.len(),
-            shown.todos.as_ref().map_or(0, |todos| todos.open.len()),
-            self.plan.calibrations().len(),
-            self.summary_times.len(),
-            self.made.rejected.len(),
-            files.read_files.len(),
-            files.modified_files.len(),
-        ];
-        let contents = shown.edits.iter().filter_map(|edit| edit.replacement.as_ref());
-        let ours = lists.iter().sum::<usize>() * VALUES_OF_ONE + contents.map(|it| it.content.bytes()).sum::<usize>();
-        let items = self.native.iter().flat_map(|native| &native.items);
-        let others = self.supplied.details.iter().chain(self.supplied.data.values()).chain(items);
-        ours <= values::MOST / 4 && self.plan.carries_little() && values::are_few(others)
+        let (parent, spent) = (path.last().map(|leaf| &leaf.id), Spending::default());
+        let line = self.line(&stamp, parent, path, None, 0, spent);
+        let entry = Entry::parse(line.into()).expect("we wrote this line ourselves");
+        context::build(&self.plan.path().with(Arc::new(entry)), &self.plan.prompts)
     }
 
     /// The entry as a line of the file, after `parent`. `path` may have grown since the plan was made. `first_kept` is the
@@ -281,12 +208,10 @@ impl Draft {
     ) -> String {
         let first_kept = self.plan.first_kept_id().or(first_kept).unwrap_or(&stamp.id);
         let mut preserved = Preserved::of(path);
-        let shown = self.shown(path);
-        preserved.newest_user_message = shown.newest_user_message;
-        preserved.user_messages = shown.user_messages;
-        preserved.edits = shown.edits;
-        preserved.todos = shown.todos;
-        preserved.pins = shown.pins;
+        preserved.newest_user_message = self.plan.carried();
+        preserved.user_messages = self.plan.user_messages();
+        preserved.edits = self.edits.clone();
+        preserved.todos = self.plan.todos(path);
         preserved.compactions += 1;
         preserved.overhead = Some(self.plan.demand.budget.overhead());
         preserved.estimator = Some(self.plan.demand.scale.estimator().name().to_owned());
@@ -294,6 +219,13 @@ impl Draft {
         preserved.attempts = Attempts::of(path);
         preserved.summary_times.clone_from(&self.summary_times);
         preserved.spent = Some(spent).filter(|spent| !spent.is_empty());
+        let places = path.places();
+        for pin in &mut preserved.pins {
+            let place = places.of_entry(&pin.entry_id);
+            if let Some(place) = place.filter(|place| *place < self.plan.first_kept()) {
+                pin.text = Some(path[place].pinned_text());
+            }
+        }
         let history = self.native.as_ref().and_then(|native| native.history());
         preserved.native_items = history.as_ref().map(|history| history.items().len() as u64);
         let mut ours = preserved.of_entry(&stamp.id);
@@ -343,11 +275,6 @@ impl Draft {
     }
 }
 
-/// The stamp of an entry that is not written. The size of a context depends on none.
-fn unstamped() -> Stamp {
-    Stamp { id: "draft".into(), timestamp: String::new() }
-}
-
 /// Size of the context before a plan, in tokens. A report that is below the estimate is one of another context, or nonsense.
 pub(super) fn size_before(plan: &Plan) -> u64 {
     let (scale, budget) = (plan.demand.scale, plan.demand.budget);
@@ -365,10 +292,7 @@ mod tests {
     use super::*;
     use crate::{
         compaction::plan::{self, Demand},
-        conversation::{
-            entry::Replacement,
-            tokens::{Estimator, Scale},
-        },
+        conversation::tokens::{Estimator, Scale},
         models::ModelRef,
         settings::CompactionSettings,
         summary::made::PartOrigin,
@@ -448,50 +372,6 @@ mod tests {
         assert_eq!((preserved.attempts.overflow, preserved.compactions), (1, 1));
         let texts: Vec<_> = preserved.pins.iter().map(|pin| (pin.entry_id.as_str(), pin.text.is_some())).collect();
         assert_eq!(texts, [("e0", true), ("e1", false)]);
-    }
-
-    #[test]
-    fn a_draft_without_a_line_has_the_context_of_its_line() {
-        let nested = |levels: usize| (0..levels).fold(json!(1), |value, _| json!([value]));
-        let ours = |name: &str, data: Value| json!({"type": "custom", "id": name, "customType": format!("abridged.{name}"), "data": data});
-        let item = json!({"type": "compaction", "encrypted_content": "x".repeat(40)});
-        let native = Native { model: ModelRef::parse("openai/m").expect("a model"), items: vec![item] };
-        let edit = |target: &str, content: Value| ContextEdit {
-            target_id: target.into(),
-            replacement: Some(Replacement { content: content.into() }),
-        };
-        let tools = |tools: Value| drafted(&[ours("session", json!({ "tools": tools }))], |_| {});
-        let with_data = |value: Value| {
-            let data = Map::from_iter([("theirs".to_owned(), value)]);
-            Draft { supplied: Supplied { data, ..Supplied::default() }, ..drafted(&[], |_| {}) }
-        };
-        let newest = json!({"type": "message", "id": "e2", "message": {"role": "user", "content": "Go on."}});
-        let many = || Value::from(vec![0; values::MOST / 3]);
-        let rows = [
-            ("plain", drafted(&[], |_| {}), true),
-            ("pinned", drafted(&[ours("pin", json!({"entryId": "e0"})), newest], |_| {}), true),
-            ("edited", drafted(&[], |_| {}).with_edits(vec![edit("e1", json!("x")), edit("e0", json!([]))]), true),
-            ("native", drafted(&[], |demand| demand.insists = true).with_native(native), true),
-            ("with tools", tools(json!([{"name": "read"}])), true),
-            ("with deep tools", tools(nested(98)), true),
-            ("with tools that are too deep", tools(nested(124)), false),
-            ("with many tools", tools(many()), false),
-            ("with data", with_data(json!({"a": [1]})), true),
-            ("with deep data", with_data(nested(120)), false),
-            ("with many data", with_data(many()), false),
-        ];
-        for (name, draft, is_surely_read) in rows {
-            let shown = draft.shown(draft.plan.path());
-            assert_eq!(draft.is_surely_read(&shown), is_surely_read, "{name}");
-            if is_surely_read {
-                let context = |entry: Entry| {
-                    let built = context::build(&draft.plan.path().with(Arc::new(entry)), &draft.plan.prompts);
-                    let messages: Vec<_> = built.messages().iter().map(|message| message.json().into_owned()).collect();
-                    (messages, built.tokens(Estimator::Chars), built.native("openai").is_some())
-                };
-                assert_eq!(context(draft.unwritten(shown)), context(draft.read_again()), "{name}");
-            }
-        }
     }
 
     #[test]

@@ -21,7 +21,6 @@ use crate::{
     prompts::Prompts,
     settings::Settings,
     summary::{span::Span, todo},
-    text::values,
 };
 use cut::{Cut, Kind, before, cut};
 use serde_json::{Map, Value};
@@ -87,9 +86,6 @@ pub struct Plan {
     todos: todo::Rules,
     /// The estimate of the context before, and its estimator, once it was asked for. Plans of one path share it.
     estimate_before: Arc<OnceLock<(Estimator, u64)>>,
-    /// Whether what the compaction carries of the path beside the context is small, once it was asked for. Plans of one path
-    /// share it.
-    carries_little: Arc<OnceLock<bool>>,
     /// The demands.
     pub demand: Demand,
     /// The frames around the summary and the carried message.
@@ -140,7 +136,6 @@ pub fn plan(path: Path, demand: Demand, prompts: Arc<Prompts>) -> Result<Plan, N
         carried_data,
         todos,
         estimate_before: Arc::default(),
-        carries_little: Arc::default(),
         demand,
         prompts,
     };
@@ -235,7 +230,6 @@ impl Plan {
     pub fn set_path(&mut self, path: Path) {
         self.path = path;
         self.estimate_before = Arc::default();
-        self.carries_little = Arc::default();
     }
 
     /// The estimate of the context before the compaction, in tokens. It is made once: every comparison of a draft asks for it.
@@ -247,15 +241,6 @@ impl Plan {
             (of, tokens) if *of == estimator => *tokens,
             _ => estimate(),
         }
-    }
-
-    /// Whether what the compaction carries of the path beside the context has few values, so that its line is read again.
-    #[must_use]
-    pub(super) fn carries_little(&self) -> bool {
-        *self.carries_little.get_or_init(|| {
-            let (session, system) = (self.path.session_data(), self.path.system_prompt().message());
-            values::are_few(session.iter().chain(&system).chain(self.carried_data.values()))
-        })
     }
 
     /// The previous compaction, whose summary is merged into the new one.

@@ -20,7 +20,7 @@ use crate::{
             outline::{Outline, Role},
         },
         path::{Path, Pin},
-        tokens::{Estimator, Shown, Size},
+        tokens::{Estimator, Size},
     },
     ids::EntryId,
     prompts::{Prompt, Prompts, escape_frame, escape_tags},
@@ -80,8 +80,6 @@ struct Made {
     message: Message,
     outline: Outline,
     size: Size,
-    /// The count of the same text in earlier contexts.
-    counted: Option<Shown>,
 }
 
 impl Context {
@@ -140,14 +138,6 @@ impl ContextMessage {
     fn user_text(entry: &Entry, part: Part, text: String) -> Self {
         let message = Message::User(vec![Block::Text(text)]);
         let made = Made::of(message, OnceLock::new(), entry::milliseconds(&entry.timestamp));
-        Self { entry: Some(entry.id.clone()), part, source: Source::Made(Arc::new(made)) }
-    }
-
-    /// The same for the text that stands for the entry in each context. It is counted once.
-    fn frame(entry: &Entry, part: Part, text: String) -> Self {
-        let message = Message::User(vec![Block::Text(text)]);
-        let made = Made::of(message, OnceLock::new(), entry::milliseconds(&entry.timestamp));
-        let made = Made { counted: Some(entry.shown().clone()), ..made };
         Self { entry: Some(entry.id.clone()), part, source: Source::Made(Arc::new(made)) }
     }
 
@@ -220,7 +210,7 @@ impl ContextMessage {
     pub fn tokens(&self, estimator: Estimator) -> u32 {
         match &self.source {
             Source::Entry(entry) => entry.tokens(estimator),
-            Source::Made(made) => made.size.tokens(estimator, || made.count()),
+            Source::Made(made) => made.size.tokens(estimator, || made.message.count()),
         }
     }
 }
@@ -229,15 +219,7 @@ impl Made {
     fn of(message: Message, json: OnceLock<String>, timestamp: i64) -> Self {
         let outline = Outline::of(&message);
         let size = Size::of_chars(outline.chars);
-        Self { json, timestamp, message, outline, size, counted: None }
-    }
-
-    fn count(&self) -> u32 {
-        let count = || self.message.count();
-        match (&self.counted, self.message.blocks()) {
-            (Some(counted), [Block::Text(text)]) => counted.tokens(text, count),
-            _ => count(),
-        }
+        Self { json, timestamp, message, outline, size }
     }
 
     fn json(&self) -> &str {
@@ -366,7 +348,7 @@ fn summary(entry: &Entry, behind: &[String], prompts: &Prompts) -> Option<Contex
         text.push_str(part);
     }
     if compaction.frames().is_empty() {
-        return Some(ContextMessage::frame(entry, Part::Summary, text));
+        return Some(ContextMessage::user_text(entry, Part::Summary, text));
     }
     let text = json!({ "type": "text", "text": text });
     let content = std::iter::once(text).chain(compaction.frames().iter().cloned()).collect();
@@ -405,7 +387,7 @@ fn pinned_entries(pins: &[Pin]) -> HashSet<&EntryId> {
 /// The message with the pinned texts that a reset carries.
 fn pinned_over(path: &Path, reset: usize, pins: &[Pin], prompts: &Prompts) -> Option<ContextMessage> {
     let text = pinned_frame(path, reset, pins, prompts)?;
-    Some(ContextMessage::frame(&path[reset], Part::Summary, text))
+    Some(ContextMessage::user_text(&path[reset], Part::Summary, text))
 }
 
 /// The pinned texts of entries before `first_kept` in their frame.
@@ -471,13 +453,13 @@ pub fn unedited(entry: &Arc<Entry>, prompts: &Prompts) -> Option<ContextMessage>
             Role::Summary => {
                 let text = entry.message().map(Message::text).unwrap_or_default();
                 let text = prompts.render(Prompt::BranchSummaryContext, &[("summary", &escape_frame(&text))]);
-                Some(ContextMessage::frame(entry, Part::Message, text))
+                Some(ContextMessage::user_text(entry, Part::Message, text))
             }
             _ => Some(ContextMessage::of_entry(entry)),
         },
         Body::BranchSummary(branch) => {
             let text = prompts.render(Prompt::BranchSummaryContext, &[("summary", &escape_frame(&branch.summary))]);
-            Some(ContextMessage::frame(entry, Part::Message, text))
+            Some(ContextMessage::user_text(entry, Part::Message, text))
         }
         Body::CustomMessage(_) => {
             let content: Value = serde_json::from_str(entry.custom_content_json()?).ok()?;

@@ -39,7 +39,7 @@ use crate::{
             outline::{Outline, Role},
         },
         spending::Cost,
-        tokens::{self, Estimator, Shown, Size},
+        tokens::{self, Estimator, Size},
     },
     ids::EntryId,
     text::values,
@@ -80,7 +80,6 @@ pub struct Entry {
     /// The line, without its newline.
     line: Arc<str>,
     size: Size,
-    shown: Shown,
 }
 
 /// The content of an entry by its type.
@@ -253,16 +252,7 @@ impl Entry {
         let body = body.map_or(Body::Unknown, |body| mirror::marked(body, &line));
         let size = body.size();
         let kind = head.kind.to_string();
-        Ok(Self { id, parent, timestamp, body, kind, line, size, shown: Shown::default() })
-    }
-
-    /// The entry of a compaction that has no line yet. `shown` has the count of its summary, where an earlier one was the same.
-    #[must_use]
-    pub fn unwritten(stamp: Stamp, parent: Option<EntryId>, compaction: Compaction, shown: Shown) -> Self {
-        let body = Body::Compaction(compaction);
-        let size = body.size();
-        let Stamp { id, timestamp } = stamp;
-        Self { id, parent, timestamp, body, kind: "compaction".to_owned(), line: "".into(), size, shown }
+        Ok(Self { id, parent, timestamp, body, kind, line, size })
     }
 
     /// A type that is known, with fields that are not what it needs: it adds nothing to the context, which somebody
@@ -547,12 +537,6 @@ impl Entry {
             Body::ThinkingLevel(level) => level.clone(),
             _ => self.pinned_text(),
         }
-    }
-
-    /// The count of the text that stands for it in contexts.
-    #[must_use]
-    pub fn shown(&self) -> &Shown {
-        &self.shown
     }
 
     /// Takes a count that was made before.

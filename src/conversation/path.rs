@@ -585,13 +585,14 @@ impl Preserved {
     /// The settings of a path beside its messages, for readers that do not see the path.
     #[must_use]
     pub fn of(path: &Path) -> Self {
+        let carried = |pin: Pin| CarriedPin { entry_id: pin.entry, text: pin.text };
         Self {
             newest_user_message: None,
             user_messages: Vec::new(),
             edits: Vec::new(),
             title: path.title(),
             session: path.session_data(),
-            pins: Self::pins_of(path),
+            pins: path.pins().iter().cloned().map(carried).collect(),
             model: path.model().map(|model| CarriedModel { model, chosen: path.model_is_chosen() }),
             thinking_level: path.thinking_level(),
             compactions: path.compactions(),
@@ -607,13 +608,6 @@ impl Preserved {
             native_items: None,
             spent: None,
         }
-    }
-
-    /// The pins of a path.
-    #[must_use]
-    pub fn pins_of(path: &Path) -> Vec<CarriedPin> {
-        let carried = |pin: Pin| CarriedPin { entry_id: pin.entry, text: pin.text };
-        path.pins().iter().cloned().map(carried).collect()
     }
 }
 

@@ -3,10 +3,8 @@
 
 pub mod calibration;
 mod scale;
-mod shown;
 
 pub use scale::Scale;
-pub use shown::Shown;
 
 use std::sync::OnceLock;
 use tiktoken_rs::CoreBPE;

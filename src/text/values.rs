@@ -1,7 +1,6 @@
 //! The number of values and keys in a JSON text, counted without building them. A tree of small values takes some hundred
 //! bytes for each byte of its text, so a text is counted before a tree is made of it.
 
-use serde_json::Value;
 use std::fmt;
 
 /// The most values and keys of a JSON text of which a tree is made. The largest tree takes about 60 MB. A megabyte of
@@ -48,32 +47,6 @@ pub fn check_without(json: &str, raw: &[&str]) -> Result<(), TooMany> {
 #[must_use]
 pub fn are_too_many(json: &[u8]) -> bool {
     json.len() > ALWAYS_FEW && std::str::from_utf8(json).is_ok_and(|json| check(json).is_err())
-}
-
-/// Whether trees have so few values and keys together, and are nested so little, that a JSON text around them is read. False
-/// where that is close, too.
-#[must_use]
-pub fn are_few<'t>(trees: impl IntoIterator<Item = &'t Value>) -> bool {
-    /// serde_json reads 127 levels.
-    const DEEPEST: usize = 100;
-    let mut left = MOST / 4;
-    trees.into_iter().all(|tree| is_within(tree, DEEPEST, &mut left))
-}
-
-/// Whether a tree has at most `depth` levels and `left` values and keys, which it takes off.
-fn is_within(tree: &Value, depth: usize, left: &mut usize) -> bool {
-    let parts = match tree {
-        Value::Array(items) => 1 + items.len(),
-        Value::Object(members) => 1 + 2 * members.len(),
-        _ => 1,
-    };
-    let Some(rest) = left.checked_sub(parts).filter(|_| depth > 0) else { return false };
-    *left = rest;
-    match tree {
-        Value::Array(items) => items.iter().all(|item| is_within(item, depth - 1, left)),
-        Value::Object(members) => members.values().all(|member| is_within(member, depth - 1, left)),
-        _ => true,
-    }
 }
 
 /// Counts values and keys up to a limit: one for each comma, colon and opening bracket outside of strings.
@@ -139,7 +112,7 @@ fn end_of_string(bytes: &[u8], from: usize) -> usize {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     fn of(json: &str) -> usize {
         count(json, &[], usize::MAX).expect("no limit")

@@ -64,26 +64,6 @@ impl Compaction {
         Some(compaction)
     }
 
-    /// A compaction of this program that has no line yet, as far as a context shows it. It is the same as one that is read
-    /// from its line.
-    #[must_use]
-    pub fn unwritten(summary: String, first_kept: EntryId, shown: Preserved, history: Option<NativeHistory>) -> Self {
-        Self {
-            summary,
-            short_summary: None,
-            first_kept_entry_id: Some(first_kept),
-            keep_last_messages: None,
-            tokens_before: None,
-            details: None,
-            system_message: None,
-            tokens_after: None,
-            stored: None,
-            data: PreserveData::unwritten(shown, history),
-            from_extension: None,
-            from_hook: None,
-        }
-    }
-
     /// Made by somebody's hook or extension: its `details` are theirs.
     #[must_use]
     pub fn from_hook(&self) -> bool {

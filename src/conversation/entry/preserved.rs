@@ -232,11 +232,6 @@ pub fn carried_data(compaction: &Entry) -> Map<String, Value> {
 }
 
 impl PreserveData {
-    /// The data of an entry that has no line yet.
-    pub(super) fn unwritten(ours: Preserved, history: Option<NativeHistory>) -> Self {
-        Self { abridged: Some(Arc::new(ours)), native: history.map(Arc::new), archive: None }
-    }
-
     pub(super) fn ours(&self) -> Option<&Preserved> {
         self.abridged.as_deref()
     }

@@ -18,12 +18,6 @@ impl Unparsed {
     pub fn read(&self) -> Value {
         serde_json::from_str(self.0.get()).unwrap_or_default()
     }
-
-    /// The length of the text, in bytes.
-    #[must_use]
-    pub fn bytes(&self) -> usize {
-        self.0.get().len()
-    }
 }
 
 impl From<Value> for Unparsed {
