@@ -54,11 +54,7 @@ use crate::{
         base::{Base, Ending, following::FileChanges},
         command::Command,
         commands::{
-            compacting::{
-                self,
-                after_turn::{self, AfterTurn},
-                committing, ordering, reporting,
-            },
+            compacting::{self, after_turn::AfterTurn, committing, ordering, reporting},
             founding,
         },
         idle::{Idle, maintenance},
@@ -385,9 +381,8 @@ impl Core {
             Command::Append(params) => appends::begin(&mut self.base, params, ticket).into(),
             Command::Edit(edit) => edits::begin(&mut self.base, edit, ticket).into(),
             Command::Compact(params) => {
-                let is_over = Standing::of(self).may_maintain() && after_turn::turn_is_over(self.base.state.path());
-                let turn = if is_over { compacting::Turn::IsOver } else { compacting::Turn::Runs };
-                let steps = compacting::begin(&mut self.base, &mut self.upkeep, params, ticket, turn);
+                let time = Standing::of(self).time_of(&params);
+                let steps = compacting::begin(&mut self.base, &mut self.upkeep, params, ticket, time);
                 self.follow(steps);
                 self.base.count().into()
             }

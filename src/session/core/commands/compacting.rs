@@ -29,6 +29,7 @@ use crate::{
             base::Base,
             command::{Command, CommandMethod},
             commands::founding,
+            standing::Standing,
             step::Step,
             upkeep::Upkeep,
             work::{Request, Unstarted, Work},
@@ -45,6 +46,7 @@ use crate::{
         made::{Made, PartOrigins, Rejected, SummaryPart},
     },
 };
+use after_turn::turn_is_over;
 use ordering::ToDraft;
 
 impl CommandMethod for SessionCompact {
@@ -73,21 +75,25 @@ fn may_begin(base: &Base, params: &CompactParams, writes_now: bool) -> Result<()
 
 /// The time of a compaction that a client asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Time {
+pub(in crate::session::core) enum Time {
     /// Now, without a write.
     DryRun,
     Now,
-    /// After the turn, which is not over.
+    /// After the turn.
     Later,
 }
 
-/// The turn of the conversation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::session::core) enum Turn {
-    /// It is over, and a compaction after it may start.
-    IsOver,
-    /// It runs, or maintenance may not start.
-    Runs,
+impl Standing<'_> {
+    /// The time of a compaction that a client asks for. One after the turn starts now, if the turn is over and maintenance may
+    /// start.
+    pub(in crate::session::core) fn time_of(&self, params: &CompactParams) -> Time {
+        let may_start = || self.may_maintain() && turn_is_over(self.core.base.state.path());
+        match (params.dry_run, params.when) {
+            (Some(true), _) => Time::DryRun,
+            (_, Some(When::AfterTurn)) if !may_start() => Time::Later,
+            _ => Time::Now,
+        }
+    }
 }
 
 /// Handles a request for a compaction.
@@ -96,13 +102,8 @@ pub(in crate::session::core) fn begin(
     upkeep: &mut Upkeep,
     params: CompactParams,
     ticket: Ticket,
-    turn: Turn,
+    time: Time,
 ) -> Vec<Step> {
-    let time = match (params.dry_run, params.when) {
-        (Some(true), _) => Time::DryRun,
-        (_, Some(When::AfterTurn)) if turn == Turn::Runs => Time::Later,
-        _ => Time::Now,
-    };
     let checked = match ticket.cancelled() {
         true => Err(Failure::Cancelled),
         // One after the turn is checked again when it starts.
