@@ -152,9 +152,7 @@ impl Standing<'_> {
             Unit::Commit => {
                 matches!(self.core.base.work, Work::Drafted(..) | Work::Transfer(_, TransferPhase::Made(..)))
             }
-            Unit::Costs => {
-                !self.core.base.costs.is_empty() && self.core.base.log.writable(&self.core.base.state).is_ok()
-            }
+            Unit::Costs => !self.core.base.costs.is_empty() && self.core.base.writable().is_ok(),
             Unit::FailedAnswers => self.core.recoveries.is_pending(),
             Unit::Switch => self.core.upkeep.switches.is_pending(),
             // A failed answer at the leaf is decided about first.

@@ -142,7 +142,7 @@ impl Base {
 
     /// The facts now, for a part.
     pub(super) fn facts(&self) -> Facts<'_> {
-        Facts { state: &self.state, contexts: &self.contexts, now: self.now, wall: self.stamps.now() }
+        Facts::of(&self.state, &self.contexts, self.now, &self.stamps)
     }
 
     /// Whether entries may be written.
@@ -251,7 +251,7 @@ impl Base {
     /// Whether the compaction that ends asked no model for lack of tokens.
     pub(super) fn take_lack(&mut self) -> Lack {
         let Self { costs, state, contexts, now, stamps, .. } = self;
-        costs.take_lack(&Facts { state, contexts, now: *now, wall: stamps.now() })
+        costs.take_lack(&Facts::of(state, contexts, *now, stamps))
     }
 
     /// Sends the fullness of the context, if it changed since the last event.

@@ -50,7 +50,7 @@ impl Standing<'_> {
     pub(super) fn decision(&self) -> Decision {
         let facts = self.core.base.state.measure().facts(self.core.base.state.path(), self.core.upkeep.rest);
         let facts = decide::Facts { goes_on_to: self.core.upkeep.ahead.goes_on_to(&self.core.base.state), ..facts };
-        match self.core.base.log.writable(&self.core.base.state) {
+        match self.core.base.writable() {
             Ok(()) => at_threshold(facts),
             Err(_) => at_threshold(decide::Facts { automatic: Automatic::ReadOnly, ..facts }),
         }
@@ -74,7 +74,7 @@ impl Standing<'_> {
         self.core.base.ending.goes_on()
             && !self.core.base.work.is_in_front()
             && self.core.unbegun.is_empty()
-            && self.core.base.log.writable(&self.core.base.state).is_ok()
+            && self.core.base.writable().is_ok()
             && !self.core.base.state.lacks_past()
     }
 

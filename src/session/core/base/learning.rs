@@ -239,7 +239,7 @@ impl Base {
                 Lesson::See(model, window) => self.state.learned.see(&model, window),
                 Lesson::Doubt { model, limit, accepted } => {
                     let Self { learning, state, contexts, now, stamps, effects, .. } = self;
-                    let facts = Facts { state, contexts, now: *now, wall: stamps.now() };
+                    let facts = Facts::of(state, contexts, *now, stamps);
                     if let Some(notice) = learning.notice_of_doubt(&model, limit, accepted, &facts) {
                         effects.emit(About::default(), notice.into());
                     }
@@ -251,7 +251,7 @@ impl Base {
     /// Reports a learned window that is new to the client.
     pub fn report_window(&mut self) {
         let Self { learning, state, contexts, now, stamps, effects, .. } = self;
-        let facts = Facts { state, contexts, now: *now, wall: stamps.now() };
+        let facts = Facts::of(state, contexts, *now, stamps);
         if let Some(notice) = learning.notice_of_window(&facts) {
             effects.emit(About::default(), notice.into());
         }

@@ -31,7 +31,7 @@ impl Standing<'_> {
         Check {
             facts: self.facts(),
             is_busy: !self.nothing_waits(),
-            is_writable: self.core.base.log.writable(&self.core.base.state).is_ok(),
+            is_writable: self.core.base.writable().is_ok(),
             rests: self.rests(),
             is_exhausted: self.core.idle.rounds.is_exhausted(),
             sent_tokens: self.core.base.sent_usage.context_tokens,
