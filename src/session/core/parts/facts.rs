@@ -1,7 +1,9 @@
 //! A read-only view of a session for its parts. A part keeps a state of its own, and sees of the others only these facts.
 
-use crate::conversation::entry::Stamps;
-use crate::session::{core::parts::contexts::Contexts, state::State};
+use crate::{
+    conversation::entry::Stamps,
+    session::{core::parts::contexts::Contexts, state::State},
+};
 use jiff::Timestamp;
 use std::time::{Duration, Instant};
 
