@@ -1,6 +1,6 @@
-//! `cargo bench --features simulator --bench simulator`: the rate of the simulator, and a long run. A step is one input of a
-//! core. Sessions of different seeds know nothing of each other: each thread runs one after the other, and takes the next
-//! seed when one ends, until all threads together have made the number of steps.
+//! The rate of the simulator, and a long run: `cargo bench --profile dist --features simulator --bench simulator`. A step is one
+//! input of a core. Sessions of different seeds know nothing of each other: each thread runs one after the other, and takes the
+//! next seed when one ends, until all threads together have made the number of steps.
 //!
 //! `--steps N` (default 1,000,000) ends the run, `--seed N` (default 0) begins it, `--threads N` (default one for each core)
 //! says how many threads run. `--long N` (default 0) runs so many sessions of 2,000 turns instead, from the first seed on.
