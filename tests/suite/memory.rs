@@ -1,6 +1,6 @@
 //! Memory of requests about large sessions: what a request holds beside the session is bounded.
 
-use crate::support::*;
+use crate::{support::*, wire::is_whole};
 use serde_json::{Value, json};
 use std::{
     fs,
@@ -8,17 +8,19 @@ use std::{
     path::PathBuf,
 };
 
-/// The size of the sessions, in MB.
-const SIZE: u64 = 48;
+/// The size of the sessions, in MB. In a run that is not whole it is a half.
+fn size() -> u64 {
+    if is_whole() { 48 } else { 24 }
+}
 
 /// The most memory that a request takes beside the session, in MB. It does not grow with the session.
 const MOST: u64 = 64;
 
-/// A session file of `SIZE` in turns with long results.
+/// A session file of this size in turns with long results.
 fn session(home: &Home, id: &str) -> PathBuf {
     let path = home.path(&format!("{id}.jsonl"));
     let mut out = BufWriter::new(fs::File::create(&path).expect("a file"));
-    let (mut bytes, mut count, mut parent) = (0, 0, Value::Null);
+    let (size, mut bytes, mut count, mut parent) = (size(), 0, 0, Value::Null);
     writeln!(out, "{}", header(id)).expect("it is written");
     for turn in 0.. {
         let topic = format!("part_{turn}");
@@ -33,7 +35,7 @@ fn session(home: &Home, id: &str) -> PathBuf {
             writeln!(out, "{line}").expect("it is written");
             (bytes, count, parent) = (bytes + line.len() as u64, count + 1, json!(id));
         }
-        if bytes >= SIZE << 20 {
+        if bytes >= size << 20 {
             break;
         }
     }
@@ -70,7 +72,7 @@ fn a_handoff_of_a_large_session_takes_bounded_memory() {
     let document = answer["document"].as_str().expect("a document");
     assert!(document.contains("Look at part_0.") && document.contains("It is fine."), "{}", &document[..1_000]);
     let more = peak(&daemon) - before;
-    assert!(more <= MOST, "{more} MB beside a session of {SIZE} MB");
+    assert!(more <= MOST, "{more} MB beside a session of {} MB", size());
 }
 
 #[test]
@@ -86,5 +88,5 @@ fn a_reference_to_a_large_session_takes_bounded_memory() {
     let text = daemon.context(&receiver)["messages"].to_string();
     assert!(text.contains("The wombat lives in the cellar."), "{}", &text[..1_000]);
     let more = peak(&daemon) - before;
-    assert!(more <= MOST, "{more} MB beside a session of {SIZE} MB");
+    assert!(more <= MOST, "{more} MB beside a session of {} MB", size());
 }
