@@ -523,7 +523,7 @@ fn histories() -> ProptestConfig {
     match std::env::var("ABRIDGED_OVERHEADS").ok().and_then(|cases| cases.parse().ok()) {
         Some(cases) => ProptestConfig { cases, ..ProptestConfig::default() },
         None => ProptestConfig {
-            cases: cases("ABRIDGED_OVERHEADS", 30, 60),
+            cases: cases("ABRIDGED_OVERHEADS", 20, 60),
             rng_seed: RngSeed::Fixed(60),
             ..ProptestConfig::default()
         },

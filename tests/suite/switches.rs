@@ -5,6 +5,7 @@ use crate::{
     provider::{Asked, Format, Provider, Step},
     summarizing::{good_model, merge},
     support::{Daemon, Home, assistant, at_once, calls, result, text_of, user},
+    wire::is_whole,
 };
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -64,13 +65,14 @@ impl Switch {
     }
 }
 
-/// Each switch alone, and each pair.
+/// Each switch alone, and each pair. In a run that is not whole it is every third pair.
 fn sets() -> Vec<Vec<Switch>> {
+    let every = if is_whole() { 1 } else { 3 };
     let pairs = Switch::ALL
         .iter()
         .enumerate()
         .flat_map(|(at, first)| Switch::ALL[at + 1..].iter().map(|second| vec![*first, *second]));
-    std::iter::once(Vec::new()).chain(Switch::ALL.map(|switch| vec![switch])).chain(pairs).collect()
+    std::iter::once(Vec::new()).chain(Switch::ALL.map(|switch| vec![switch])).chain(pairs.step_by(every)).collect()
 }
 
 /// A daemon under some switches, and its provider.
@@ -335,7 +337,7 @@ fn by_hand(case: &mut Case) {
 #[test]
 fn each_switch_and_each_pair_does_what_it_says() {
     let sets = sets();
-    assert_eq!(sets.len(), 56);
+    assert_eq!(sets.len(), if is_whole() { 56 } else { 26 });
     let shares: Vec<Vec<Vec<Switch>>> = sets.chunks(7).map(<[_]>::to_vec).collect();
     at_once(shares, |share| {
         for off in share {
