@@ -52,6 +52,13 @@ export interface Methods {
   "session/undo_compaction": { params: SessionParams; result: UndoAnswer };
   /** Clears the context. Entries before the reset stay in the file, and pins stay in the context. */
   "session/reset": { params: SessionParams; result: ResetAnswer };
+  /**
+   * Adds a message of the user and runs a turn: the model is asked, and its calls go to the client as `tool/call`,
+   * until it answers without calls. While a turn or an operation runs, the message waits in the queue.
+   */
+  "session/prompt": { params: PromptParams; result: PromptAnswer };
+  /** Runs a turn on the context as it stands. */
+  "session/continue": { params: SessionParams; result: ContinueAnswer };
   /** Moves to another entry of the tree, on request with a summary of the branch that is left. */
   "session/navigate": { params: NavigateParams; result: NavigateAnswer };
   /** Extracts the knowledge of another session about a question into this one. */
@@ -93,6 +100,11 @@ export interface Methods {
   "settings/set": { params: SettingsSetParams; result: Sourced };
   /** Registers the hooks that the client answers, for every session or for some. It holds for every later request. */
   "hooks/set": { params: HooksSetParams; result: null };
+  /**
+   * Sets the tools of a session, which are stored with it; without `sessionId`, those of sessions that begin later
+   * without tools of their own. In a turn the client executes them as `tool/call`.
+   */
+  "tools/set": { params: ToolsSetParams; result: null };
 }
 
 /** What a client may say without being answered. */
@@ -140,6 +152,10 @@ export interface ClientRequests {
    * navigation, only to a client that registered this hook.
    */
   "hook/session_before_tree": { params: BeforeTreeParams; result: BeforeTreeAnswer };
+  /**
+   * Asks the client to execute a tool, in a turn that the daemon runs. Several calls of one answer are sent at once.
+   */
+  "tool/call": { params: ToolCallParams; result: ToolCallAnswer };
   /** Asks the client to run a model. Sent only to a client that declared the capability `llm`. */
   "llm/complete": { params: LlmCompleteParams; result: LlmCompleteAnswer };
 }
@@ -1159,9 +1175,11 @@ export interface CancelAnswer {
 
 /** A cancelled operation. */
 export interface Cancelled {
-  /** Id of the operation. */
-  operationId: OperationId;
-  /** Kind of the operation: `compaction`, `recovery`, `idle` or `speculation`. */
+  /** Id of the operation. A turn has a `turnId` in its place. */
+  operationId?: OperationId | null;
+  /** Id of the turn. */
+  turnId?: OperationId | null;
+  /** Kind of the operation: `compaction`, `recovery`, `idle`, `speculation` or `turn`. */
   kind: string;
 }
 
@@ -1560,6 +1578,51 @@ export interface ResetAnswer {
   leafEntryId: EntryId | null;
   /** Fullness of the context after the reset. */
   usage: Usage;
+}
+
+/** Params of `session/prompt`. */
+export interface PromptParams {
+  /** Id of the session. */
+  sessionId: SessionId;
+  /** The message: a text, or content blocks in pi's form (`text` and `image`). */
+  message: PromptMessage;
+  /** Delivery while a turn runs. Default: `follow_up`. */
+  behavior?: Behavior | null;
+}
+
+/** A message of the user. */
+export type PromptMessage =
+  /** A text. */
+  | string
+  /** Content blocks. */
+  | unknown[];
+
+/** The delivery of a message while a turn runs. */
+export type Behavior =
+  /** In the running turn, before its next request to the model. */
+  | "steer"
+  /** In a turn of its own after the running one. */
+  | "follow_up";
+
+/** Result of `session/prompt`. */
+export interface PromptAnswer {
+  /** Id of the turn that answers the message. */
+  turnId: OperationId;
+  /** Whether the turn has started. */
+  disposition: Disposition;
+}
+
+/** The state of a message that was accepted. It is on disk. */
+export type Disposition =
+  /** Its turn has started. */
+  | "started"
+  /** It waits in the queue. */
+  | "queued";
+
+/** Result of `session/continue`. */
+export interface ContinueAnswer {
+  /** Id of the turn. */
+  turnId: OperationId;
 }
 
 /** Params of `session/navigate`. */
@@ -2380,6 +2443,14 @@ export interface HooksSetParams {
 /** The sessions of a registration. */
 export type SessionIds = SessionId[];
 
+/** Params of `tools/set`. */
+export interface ToolsSetParams {
+  /** Id of the session. Default: all sessions that begin later. */
+  sessionId?: SessionId | null;
+  /** The tools, each `{name, description, inputSchema}`. */
+  tools: unknown[];
+}
+
 /** Params of `$/cancelRequest`. */
 export interface CancelLspParams {
   /** Id of the request. */
@@ -2408,6 +2479,8 @@ export interface Envelope {
   entryId?: EntryId | null;
   /** Operation that the event is about. */
   operationId?: OperationId | null;
+  /** Turn that the event is about. */
+  turnId?: OperationId | null;
   /** The event. */
   event: SessionEvent;
 }
@@ -2691,6 +2764,58 @@ export type SessionEvent =
       /** Faults of the file that `session/load` has not reported. */
       repairs: Repair[];
     }
+  /** A turn has started. Its id is the `turnId` of the envelope. */
+  | {
+      type: "turn_start";
+    }
+  /** The end of a turn. Each `turn_start` has exactly one. */
+  | {
+      type: "turn_end";
+      /** Outcome: `completed`, `failed` or `cancelled`. */
+      outcome: Outcome;
+      /** The stop reason of the last answer; null for a turn without one. */
+      stopReason: string | null;
+      /** Fullness of the context. */
+      usage: Usage;
+      /** Error of a failed turn. */
+      error?: ErrorData | null;
+      /** The same error for a person. */
+      errorMessage?: string | null;
+    }
+  /** A piece of the answer that a model is writing. The entry after it has the whole answer. */
+  | {
+      type: "message_delta";
+      /** Place of the content block in the message. */
+      contentIndex: number;
+      /** Kind of the block. */
+      kind: DeltaKind;
+      /** The piece. */
+      text: string;
+    }
+  /** The client is asked to execute a tool. */
+  | {
+      type: "tool_start";
+      /** Id of the call. */
+      toolCallId: CallId;
+      /** Name of the tool. */
+      name: string;
+      /** Arguments of the call. */
+      arguments: unknown;
+    }
+  /** A call has its result. Each `tool_start` has exactly one. */
+  | {
+      type: "tool_end";
+      /** Id of the call. */
+      toolCallId: CallId;
+      /** Whether the tool failed. */
+      isError: boolean;
+    }
+  /** The queue of messages has changed. */
+  | {
+      type: "queue_changed";
+      /** The whole queue. */
+      queue: Queue;
+    }
   /** The settings in force for the session have changed. */
   | {
       type: "settings_changed";
@@ -2836,6 +2961,20 @@ export type HookOutcome =
    * the answer.
    */
   | "error";
+
+/** Kind of a content block. */
+export type DeltaKind =
+  /** Text. */
+  | "text"
+  /** Reasoning. */
+  | "thinking"
+  /** Arguments of a tool call, as JSON. */
+  | "tool_call";
+
+/**
+ * A tool call, as the model named it. Not unique within a session: some models number their calls from zero each time.
+ */
+export type CallId = string;
 
 /** Severity of a notice. */
 export type Severity =
@@ -3140,19 +3279,45 @@ export interface SuppliedBranchSummary {
   details?: unknown;
 }
 
+/** Params of `tool/call`. */
+export interface ToolCallParams {
+  /** Id of the session. */
+  sessionId: SessionId;
+  /** Id of the turn. */
+  turnId: OperationId;
+  /** Id of the call. */
+  toolCallId: CallId;
+  /** Name of the tool. */
+  name: string;
+  /** Arguments of the call. */
+  arguments: unknown;
+  /** Null: a tool may take any time. The request is cancelled with its turn. */
+  deadlineMs: number | null;
+}
+
+/** Result of `tool/call`. */
+export interface ToolCallAnswer {
+  /** Content blocks, or a text. */
+  content: PromptMessage;
+  /** Whether the tool failed. */
+  isError?: boolean | null;
+}
+
 /** Params of `llm/complete`. */
 export interface LlmCompleteParams {
   /** Id of the session. */
   sessionId: SessionId;
-  /** Id of the operation. */
-  operationId: OperationId;
+  /** Id of the operation; absent for a turn. */
+  operationId?: OperationId | null;
+  /** Id of the turn; absent for any other purpose. */
+  turnId?: OperationId | null;
   /** Purpose of the answer. */
   purpose: Purpose;
   /** System prompt. */
   system: string;
   /** Messages, in pi's form. */
   messages: unknown[];
-  /** Tools of the conversation. The model must not call them. */
+  /** Tools of the conversation. The model may call them in a turn, and in nothing else. */
   tools?: unknown[] | null;
   /** Largest answer, in tokens. */
   maxTokens: number;

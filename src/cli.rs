@@ -2,6 +2,7 @@
 //! others only read.
 
 mod cells;
+pub mod chat;
 pub mod client;
 mod columns;
 pub mod compact;

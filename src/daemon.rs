@@ -10,6 +10,7 @@ pub mod serve;
 mod sessions;
 mod settings;
 mod sources;
+mod tools;
 
 use crate::{
     ask::access::ModelAccess,
@@ -35,6 +36,7 @@ use std::{
 };
 use tokio::sync::Notify;
 use tokio_util::task::TaskTracker;
+use tools::DefaultTools;
 
 /// The folders of the daemon.
 #[derive(Debug, Clone)]
@@ -99,6 +101,8 @@ pub struct Daemon {
     access: Arc<ModelAccess>,
     /// The hooks that the client answers.
     hooks: Arc<Registrations>,
+    /// The tools of sessions that begin without tools of their own.
+    tools: DefaultTools,
     /// The recording of all sessions.
     recorder: Option<Recorder>,
     files: SessionFiles,
@@ -138,6 +142,7 @@ impl Daemon {
             recorder,
             access,
             hooks: shared.hooks.clone(),
+            tools: DefaultTools::default(),
             outbox,
             places,
             finishing: AtomicBool::new(false),

@@ -27,7 +27,7 @@ pub mod writer;
 
 use crate::{
     conversation::{entry::Entry, path::Path},
-    ids::{EntryId, OperationId},
+    ids::{CallId, EntryId, OperationId},
 };
 use error::StoreError;
 use index::{Gap, Spot};
@@ -139,6 +139,11 @@ pub enum Inside {
         retry: String,
         /// Number of the retry, from 1.
         attempt: u32,
+    },
+    /// The client executes a tool.
+    Tool {
+        /// The call.
+        call: CallId,
     },
 }
 

@@ -50,6 +50,15 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Talk to a model in the terminal, and see its context being kept inside the window. The conversation is a session of the data
+    /// folder.
+    Chat {
+        #[command(flatten)]
+        model: ModelArguments,
+        /// Talk to a model of this program instead: no key, no network, nothing left behind.
+        #[arg(long, conflicts_with = "model")]
+        demo: bool,
+    },
     /// Compact one session file, in place and append-only.
     Compact {
         /// The session file: pi's of every version, or oh-my-pi's.
@@ -152,7 +161,7 @@ enum Command {
 
 #[derive(Args)]
 struct ModelArguments {
-    /// Author of the summary: a known provider with its key in the environment, or a model of the settings.
+    /// The model: a known provider with its key in the environment, or one of the settings. It writes the summary, or answers.
     #[arg(long, value_name = "PROVIDER/ID", value_parser = Named::parse_model)]
     model: Option<ModelRef>,
     /// Where the model is asked.
@@ -220,6 +229,7 @@ fn main() -> ExitCode {
             abridged::daemon::serve::serve(framing, record.as_deref())
         }
         Command::Demo { model, json } => cli::demo::run(model.named().as_ref(), json),
+        Command::Chat { model, demo } => cli::chat::run(&cli::chat::Request { model: model.named(), demo }),
         Command::Compact { file, model, fallback, dry_run, instructions, keep, json } => {
             let model = model.named();
             cli::compact::run(&cli::compact::Request { file, model, fallback, dry_run, instructions, keep, json })

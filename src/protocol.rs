@@ -104,6 +104,11 @@ macro_rules! with_methods {
             request edit SessionUndoCompaction = "session/undo_compaction": SessionParams => UndoAnswer;
             /// Clears the context. Entries before the reset stay in the file, and pins stay in the context.
             request edit SessionReset = "session/reset": SessionParams => ResetAnswer;
+            /// Adds a message of the user and runs a turn: the model is asked, and its calls go to the client as `tool/call`, until it
+            /// answers without calls. While a turn or an operation runs, the message waits in the queue.
+            request session SessionPrompt = "session/prompt": PromptParams => PromptAnswer;
+            /// Runs a turn on the context as it stands.
+            request session SessionContinue = "session/continue": SessionParams => ContinueAnswer;
             /// Moves to another entry of the tree, on request with a summary of the branch that is left.
             request command SessionNavigate = "session/navigate": NavigateParams => NavigateAnswer;
             /// Extracts the knowledge of another session about a question into this one.
@@ -141,6 +146,9 @@ macro_rules! with_methods {
             request daemon SettingsSet = "settings/set": SettingsSetParams => crate::settings::Sourced;
             /// Registers the hooks that the client answers, for every session or for some. It holds for every later request.
             request daemon HooksSet = "hooks/set": HooksSetParams => ();
+            /// Sets the tools of a session, which are stored with it; without `sessionId`, those of sessions that begin later without
+            /// tools of their own. In a turn the client executes them as `tool/call`.
+            request daemon ToolsSet = "tools/set": ToolsSetParams => ();
             /// Cancels a request, in the form of LSP.
             notification daemon CancelLsp = "$/cancelRequest": CancelLspParams => ();
             /// Cancels a request, in the form of ACP.

@@ -265,6 +265,8 @@ pub enum Delta {
     Thinking(String),
     /// More of a call's arguments.
     Call(String),
+    /// The pieces after it are of the part at this place of the answer.
+    Part(usize),
 }
 
 /// An answer of a model.

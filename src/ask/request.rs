@@ -32,7 +32,7 @@ pub struct Request {
     pub content: Content,
     /// Whether the model may call the tools.
     pub tool_choice: ToolChoice,
-    /// Largest answer, in tokens, its thinking not included.
+    /// Largest answer, in tokens, its thinking not included. `UNLIMITED`: the provider decides.
     pub max_tokens: u64,
     /// How much a model thinks that can.
     pub reasoning: Reasoning,
@@ -43,6 +43,9 @@ pub struct Request {
     /// Its limits of time and number.
     pub limits: Limits,
 }
+
+/// The largest answer of a request that names no limit.
+pub const UNLIMITED: u64 = u64::MAX;
 
 /// Session and operation of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -182,7 +185,10 @@ impl Request {
             turns: self.content.turns().to_vec(),
             tools: self.content.tools().to_vec(),
             tool_choice: self.tool_choice,
-            max_tokens: Some(output.map_or(most, |output| most.min(output))),
+            max_tokens: match output {
+                Some(output) => Some(most.min(*output)),
+                None => Some(most).filter(|most| *most < UNLIMITED),
+            },
             ceiling: *output,
             reasoning: if *thinks { self.reasoning } else { Reasoning::Unsaid },
             cache: self.cache.clone(),

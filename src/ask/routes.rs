@@ -6,6 +6,7 @@ use super::{
     clock::{Clock, SystemClock, after, within},
     failed::Failed,
     messages::{self, NoAnswer},
+    purpose::Purpose,
     request::{Answered, Limits, Request, RetryOutcome, Update},
     spent::Spent,
 };
@@ -293,7 +294,7 @@ impl Routes {
                 let (encoded, stall) = (summarizer::encode(&request.for_provider()), request.limits.stall);
                 let document = self.provider.post(endpoint, encoded, summarizer::LARGEST_ANSWER, stall).await?;
                 let answer = summarizer::decode(&document)?;
-                deltas(&answer).for_each(|delta| tell(Update::Delta(delta)));
+                deltas(&answer, request.purpose).for_each(|delta| tell(Update::Delta(delta)));
                 answer
             }
             Way::Compaction(endpoint) => {
@@ -303,7 +304,7 @@ impl Routes {
             }
             Way::Client => {
                 let answer = self.by_client(request).await?;
-                deltas(&answer).for_each(|delta| tell(Update::Delta(delta)));
+                deltas(&answer, request.purpose).for_each(|delta| tell(Update::Delta(delta)));
                 answer
             }
         };
@@ -362,15 +363,20 @@ fn sum(one: Usage, other: Usage) -> Usage {
     }
 }
 
-/// An answer that came whole, in pieces. The texts join to the text of the answer.
-fn deltas(answer: &Answer) -> impl Iterator<Item = Delta> {
+/// An answer that came whole, in pieces, one for each part. The texts of a summary join to its text.
+fn deltas(answer: &Answer, purpose: Purpose) -> impl Iterator<Item = Delta> {
     let mut first = true;
-    answer.parts.iter().filter_map(move |part| match part {
-        Part::Text { text, .. } if std::mem::take(&mut first) => Some(Delta::Text(text.clone())),
-        Part::Text { text, .. } => Some(Delta::Text(format!("\n{text}"))),
-        Part::Thinking { text, .. } => Some(Delta::Thinking(text.clone())),
-        Part::Call { arguments, .. } => Some(Delta::Call(arguments.clone())),
-        Part::Image { .. } => None,
+    answer.parts.iter().enumerate().flat_map(move |(at, part)| {
+        let piece = match part {
+            Part::Text { text, .. } if std::mem::take(&mut first) || purpose == Purpose::Turn => {
+                Some(Delta::Text(text.clone()))
+            }
+            Part::Text { text, .. } => Some(Delta::Text(format!("\n{text}"))),
+            Part::Thinking { text, .. } => Some(Delta::Thinking(text.clone())),
+            Part::Call { arguments, .. } => Some(Delta::Call(arguments.clone())),
+            Part::Image { .. } => None,
+        };
+        piece.map(|piece| [Delta::Part(at), piece]).into_iter().flatten()
     })
 }
 

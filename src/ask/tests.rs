@@ -365,11 +365,13 @@ fn turns_and_tools_reach_the_client() {
     assert_eq!(sent.origin, Origin { session: "s".into(), operation: "o".into(), trigger: Trigger::Threshold });
     let user = json!({"role": "user", "content": [{"type": "text", "text": "Hello."}], "timestamp": world.clock.timestamp_ms()});
     assert_eq!(sent.messages, [user]);
-    // An answer that comes whole is reported in pieces too, and the texts join to its text.
+    // An answer that comes whole is reported in pieces too, each part with its place.
     let deltas: Vec<Delta> =
         world.updates().into_iter().filter_map(|it| if let Update::Delta(it) = it { Some(it) } else { None }).collect();
     let call = Delta::Call(r#"{"path":"a"}"#.to_owned());
-    assert_eq!(deltas, [Delta::Thinking("hm".to_owned()), text("one"), text("\ntwo"), call]);
+    let parts = [Delta::Thinking("hm".to_owned()), text("one"), text("two"), call];
+    let expected: Vec<Delta> = parts.into_iter().enumerate().flat_map(|(at, part)| [Delta::Part(at), part]).collect();
+    assert_eq!(deltas, expected);
     assert_eq!(answered.answer.text(), "one\ntwo");
 }
 
@@ -454,7 +456,8 @@ fn the_cost_of_all_attempts_adds_up() {
         .filter_map(|update| if let Update::Spent(spent) = update { Some(spent.usage.context_tokens()) } else { None })
         .collect();
     assert_eq!(spent, [120, 135]);
-    let expected = ["begins", "spent", "retry starts", "begins", "delta", "complete", "retry answered", "spent"];
+    let expected =
+        ["begins", "spent", "retry starts", "begins", "delta", "delta", "complete", "retry answered", "spent"];
     assert_eq!(kinds(&updates), expected);
 }
 
@@ -573,7 +576,9 @@ fn a_service_for_summaries_gets_two_texts_and_its_cost_is_estimated() {
     assert_eq!((endpoint.base_url.as_str(), path.as_str()), ("https://service/sum", ""));
     assert_eq!(*body, json!({"systemPrompt": "Be brief.", "prompt": "Hello."}));
     let updates = world.updates();
-    let [Update::Begins, Update::Delta(delta), Update::Complete, Update::Spent(spent)] = updates.as_slice() else {
+    let [Update::Begins, Update::Delta(Delta::Part(0)), Update::Delta(delta), Update::Complete, Update::Spent(spent)] =
+        updates.as_slice()
+    else {
         panic!("{updates:?}")
     };
     assert_eq!(*delta, text("All."));

@@ -4,11 +4,25 @@
 
 use serde_json::{Value, json};
 use std::{
-    collections::VecDeque,
+    collections::{HashSet, VecDeque},
     io::{BufRead, BufReader, Write},
+    os::unix::process::CommandExt as _,
     path::Path,
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
 };
+
+/// The way in which a daemon is started.
+pub struct Start<'a> {
+    /// Its settings and sessions are in here and nowhere else.
+    pub home: Option<&'a Path>,
+    /// Settings over those of its files. They go by the environment: nobody else sees them, and they are nowhere when it has
+    /// ended.
+    pub over: Option<&'a Value>,
+    /// The capabilities of the client.
+    pub capabilities: Value,
+    /// Whether Ctrl-C in the terminal does not reach it.
+    pub is_apart: bool,
+}
 
 /// Told of each line: `>` ours, `<` the daemon's.
 type Watch = Box<dyn FnMut(char, &str)>;
@@ -25,9 +39,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Starts a daemon and greets it. With `home`, its settings and sessions are in there and nowhere else; with `over`,
-    /// these settings lie over those of its files. They go by the environment: nobody else sees them, and they are
-    /// nowhere when it has ended.
+    /// Starts a daemon and greets it, without capabilities. `home` and `over` are as in [`Start`].
     ///
     /// # Errors
     /// When it cannot be started or does not greet back.
@@ -36,6 +48,15 @@ impl Client {
         over: Option<&Value>,
         watch: impl FnMut(char, &str) + 'static,
     ) -> Result<Self, String> {
+        Self::start_as(Start { home, over, capabilities: json!({}), is_apart: false }, watch)
+    }
+
+    /// Starts a daemon and greets it.
+    ///
+    /// # Errors
+    /// When it cannot be started or does not greet back.
+    pub fn start_as(start: Start<'_>, watch: impl FnMut(char, &str) + 'static) -> Result<Self, String> {
+        let Start { home, over, capabilities, is_apart } = start;
         let program = std::env::current_exe().map_err(|error| format!("this program cannot be found: {error}"))?;
         let mut command = Command::new(program);
         command.arg("serve").stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -45,6 +66,9 @@ impl Client {
         if let Some(over) = over {
             command.env("ABRIDGED_SETTINGS", over.to_string());
         }
+        if is_apart {
+            command.process_group(0);
+        }
         let mut child = command.spawn().map_err(|error| format!("the daemon cannot be started: {error}"))?;
         let (Some(to), Some(from)) = (child.stdin.take(), child.stdout.take()) else {
             return Err("the daemon has no pipes".to_owned());
@@ -53,7 +77,8 @@ impl Client {
         let mut client =
             Self { child, to: Some(to), from, next_id: 1, events: VecDeque::new(), watch: Box::new(watch) };
         let info = json!({ "name": "abridged-cli", "version": env!("CARGO_PKG_VERSION") });
-        client.call("initialize", json!({ "protocolVersion": 1, "clientInfo": info }))?;
+        let params = json!({ "protocolVersion": 1, "clientInfo": info, "capabilities": capabilities });
+        client.call("initialize", params)?;
         Ok(client)
     }
 
@@ -93,14 +118,28 @@ impl Client {
         self.events.pop_front()
     }
 
+    /// Gives all frames from here on to `take`, on a thread of its own; none when the daemon is gone.
+    pub fn follow(mut self, take: impl Fn(Option<Value>) + Send + 'static) -> Speaker {
+        let (to, next_id) = (self.to.take(), self.next_id);
+        std::mem::take(&mut self.events).into_iter().for_each(|frame| take(Some(frame)));
+        let Self { child, from, .. } = self;
+        std::thread::spawn(move || {
+            for line in from.lines() {
+                let Ok(line) = line else { break };
+                take(serde_json::from_str(&line).ok());
+            }
+            take(None);
+        });
+        Speaker { child, to, next_id, open: HashSet::new() }
+    }
+
     /// Ends the dialogue: the daemon ends with its stdin.
     ///
     /// # Errors
     /// When it did not end well.
     pub fn end(mut self) -> Result<(), String> {
         self.to = None;
-        let status = self.child.wait().map_err(|error| error.to_string())?;
-        if status.success() { Ok(()) } else { Err(format!("the daemon ended with {status}")) }
+        ended(&mut self.child)
     }
 
     fn send(&mut self, frame: &Value) -> Result<(), String> {
@@ -122,9 +161,62 @@ impl Client {
     }
 }
 
-impl Drop for Client {
-    fn drop(&mut self) {
+/// Waits for the end of a daemon.
+fn ended(child: &mut Child) -> Result<(), String> {
+    let status = child.wait().map_err(|error| error.to_string())?;
+    if status.success() { Ok(()) } else { Err(format!("the daemon ended with {status}")) }
+}
+
+/// The end of a dialogue that sends.
+pub struct Speaker {
+    child: Child,
+    to: Option<ChildStdin>,
+    next_id: u64,
+    /// Requests without an answer.
+    open: HashSet<u64>,
+}
+
+impl Speaker {
+    /// Sends a request.
+    ///
+    /// # Errors
+    /// When the daemon does not listen.
+    pub fn request(&mut self, method: &str, params: &Value) -> Result<(), String> {
+        let id = self.next_id;
+        self.next_id += 1;
+        self.open.insert(id);
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
+    }
+
+    /// Answers a request of the daemon.
+    ///
+    /// # Errors
+    /// When the daemon does not listen.
+    pub fn answer(&mut self, id: &Value, result: &Value) -> Result<(), String> {
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "result": result }))
+    }
+
+    /// Takes in an answer. Returns whether it is one of a request of ours.
+    pub fn is_answered(&mut self, frame: &Value) -> bool {
+        frame["id"].as_u64().is_some_and(|id| self.open.remove(&id))
+    }
+
+    /// The number of requests without an answer.
+    pub fn open(&self) -> usize {
+        self.open.len()
+    }
+
+    /// Ends the dialogue: the daemon ends with its stdin.
+    ///
+    /// # Errors
+    /// When it did not end well.
+    pub fn end(mut self) -> Result<(), String> {
         self.to = None;
-        let _ = self.child.wait();
+        ended(&mut self.child)
+    }
+
+    fn send(&mut self, frame: &Value) -> Result<(), String> {
+        let to = self.to.as_mut().ok_or("the dialogue is over")?;
+        to.write_all(format!("{frame}\n").as_bytes()).map_err(|error| format!("the daemon does not listen: {error}"))
     }
 }

@@ -58,14 +58,14 @@ fn print_frame(direction: char, line: &str) {
     say(&format!("{direction} {line}"));
 }
 
-/// A folder for the demo alone, gone when it ends.
-struct Home {
-    folder: PathBuf,
+/// A folder for a demo alone, gone when it ends.
+pub(super) struct Home {
+    pub(super) folder: PathBuf,
 }
 
 impl Home {
     #[expect(clippy::disallowed_methods, reason = "a folder of its own")]
-    fn make() -> Result<Self, String> {
+    pub(super) fn make() -> Result<Self, String> {
         let folder = std::env::temp_dir().join(format!("abridged-demo-{}", std::process::id()));
         fs::create_dir_all(&folder).map_err(|error| format!("{}: cannot be made: {error}", folder.display()))?;
         Ok(Self { folder })

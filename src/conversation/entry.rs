@@ -480,6 +480,22 @@ impl Entry {
         }
     }
 
+    /// The id that a message had in the queue.
+    #[must_use]
+    pub fn queued_id(&self) -> Option<EntryId> {
+        #[derive(Deserialize)]
+        struct Line {
+            message: Message,
+        }
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Message {
+            queued_id: Option<EntryId>,
+        }
+        let line = self.is_from(Role::User).then(|| serde_json::from_str::<Line>(self.line()).ok()).flatten();
+        line?.message.queued_id
+    }
+
     /// Whether it is a custom entry of ours with this name.
     #[must_use]
     pub fn is_ours(&self, name: &str) -> bool {

@@ -517,6 +517,14 @@ impl Path {
         self.entries.iter().rev().find_map(|entry| entry.ours("after_turn"))
     }
 
+    /// The newest `abridged.queue` entry with its place: the messages that wait for a turn. A compaction that covers such an entry has
+    /// it again after it.
+    #[must_use]
+    pub fn queue(&self) -> Option<(usize, Value)> {
+        let place = self.entries.iter().rposition(|entry| entry.is_ours("queue"))?;
+        Some((place, self.entries[place].ours("queue")?))
+    }
+
     /// The model that was chosen last, or else the one that answered last. An answer of another model than the chosen one may be
     /// late, or of a request beside the conversation, so it chooses nothing.
     #[must_use]

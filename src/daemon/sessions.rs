@@ -192,6 +192,8 @@ impl Drop for Tenancy {
 
 impl DaemonMethod for SessionNew {
     fn handle(daemon: &Arc<Daemon>, params: NewParams, reply: Reply) {
+        let tools = params.tools.or_else(|| daemon.tools.get());
+        let params = NewParams { tools, ..params };
         let id = SessionId::fresh(clock::now());
         let mut registry = lock(&daemon.registry);
         let steps = registry.load(&id, Load { from: From::New(Box::new(params)), asker: Asker::Client(reply) });

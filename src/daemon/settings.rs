@@ -18,7 +18,10 @@ use crate::{
         },
     },
     session::{
-        core::{command::Command, commands::settings, relayer::wrong_patch},
+        core::{
+            command::Command,
+            commands::settings::{self, relayer::wrong_patch},
+        },
         handle::{Handle, Mail, Urgent},
         state::State,
     },

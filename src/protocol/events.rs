@@ -3,16 +3,16 @@
 use super::{
     codes::ErrorData,
     notices::{NoticeCode, Warning},
-    types::{CompactionResult, Entry, HookEvent, Outcome, Repair, Status, Usage},
+    types::{CompactionResult, Entry, HookEvent, Outcome, Queue, Repair, Status, Usage},
 };
 use crate::{
     ask::purpose::Purpose,
-    ids::{EntryId, ModelRef, OperationId, SessionId},
+    ids::{CallId, EntryId, ModelRef, OperationId, SessionId},
     settings::{Settings, Source, masked},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
 use std::collections::BTreeMap;
 
 /// How long the outbox keeps an event for a client that reads slowly or is away.
@@ -329,6 +329,55 @@ events! {
         /// Faults of the file that `session/load` has not reported.
         repairs: Vec<Repair>,
     }
+    /// A turn has started. Its id is the `turnId` of the envelope.
+    Durable TurnStart = "turn_start" {
+    }
+    /// The end of a turn. Each `turn_start` has exactly one.
+    Durable TurnEnd = "turn_end" {
+        /// Outcome: `completed`, `failed` or `cancelled`.
+        outcome: Outcome,
+        /// The stop reason of the last answer; null for a turn without one.
+        stop_reason: Option<String>,
+        /// Fullness of the context.
+        usage: Usage,
+        /// Error of a failed turn.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<ErrorData>,
+        /// The same error for a person.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error_message: Option<String>,
+    }
+    /// A piece of the answer that a model is writing. The entry after it has the whole answer.
+    Droppable MessageDelta = "message_delta" {
+        /// Place of the content block in the message.
+        content_index: usize,
+        /// Kind of the block.
+        kind: DeltaKind,
+        /// The piece.
+        text: String,
+    }
+    /// The client is asked to execute a tool.
+    Durable ToolStart = "tool_start" {
+        /// Id of the call.
+        tool_call_id: CallId,
+        /// Name of the tool.
+        name: String,
+        /// Arguments of the call.
+        #[schemars(with = "Value")]
+        arguments: Box<RawValue>,
+    }
+    /// A call has its result. Each `tool_start` has exactly one.
+    Durable ToolEnd = "tool_end" {
+        /// Id of the call.
+        tool_call_id: CallId,
+        /// Whether the tool failed.
+        is_error: bool,
+    }
+    /// The queue of messages has changed.
+    Durable QueueChanged = "queue_changed" {
+        /// The whole queue.
+        queue: Queue,
+    }
     /// The settings in force for the session have changed.
     Durable SettingsChanged = "settings_changed" {
         /// All settings.
@@ -353,6 +402,34 @@ events! {
     Durable Settled = "settled" {
         /// Whether the last operation was cancelled.
         aborted: bool,
+    }
+}
+
+/// Kind of a content block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DeltaKind {
+    /// Text.
+    Text,
+    /// Reasoning.
+    Thinking,
+    /// Arguments of a tool call, as JSON.
+    ToolCall,
+}
+
+impl Event {
+    /// Whether the id in its envelope is that of a turn.
+    #[must_use]
+    pub fn is_of_turn(&self) -> bool {
+        match self {
+            Self::TurnStart {}
+            | Self::TurnEnd { .. }
+            | Self::MessageDelta { .. }
+            | Self::ToolStart { .. }
+            | Self::ToolEnd { .. } => true,
+            Self::RetryStart { source, .. } | Self::RetryEnd { source, .. } => *source == RetrySource::Turn,
+            _ => false,
+        }
     }
 }
 
@@ -617,6 +694,9 @@ pub struct Envelope<'a> {
     /// Operation that the event is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operation_id: Option<&'a OperationId>,
+    /// Turn that the event is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turn_id: Option<&'a OperationId>,
     /// The event.
     #[schemars(with = "Event")]
     pub event: &'a RawValue,

@@ -8,10 +8,13 @@ pub use hooks::*;
 pub use tree::*;
 
 pub use crate::ask::purpose::Purpose;
-use crate::ids::{ModelRef, OperationId, SessionId};
+use crate::{
+    ids::{CallId, ModelRef, OperationId, SessionId},
+    protocol::types::PromptMessage,
+};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use serde_json::Value;
+use serde_json::{Value, value::RawValue};
 
 /// A request to the client: its name, params and result.
 pub trait ClientRequest {
@@ -73,6 +76,9 @@ client_requests! {
     /// to a client that registered this hook.
     HookBeforeTree = "hook/session_before_tree": BeforeTreeParams => BeforeTreeAnswer;
 
+    /// Asks the client to execute a tool, in a turn that the daemon runs. Several calls of one answer are sent at once.
+    ToolCall = "tool/call": ToolCallParams => ToolCallAnswer;
+
     /// Asks the client to run a model. Sent only to a client that declared the capability `llm`.
     LlmComplete = "llm/complete": LlmCompleteParams => LlmCompleteAnswer;
 }
@@ -83,15 +89,19 @@ client_requests! {
 pub struct LlmCompleteParams {
     /// Id of the session.
     pub session_id: SessionId,
-    /// Id of the operation.
-    pub operation_id: OperationId,
+    /// Id of the operation; absent for a turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operation_id: Option<OperationId>,
+    /// Id of the turn; absent for any other purpose.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turn_id: Option<OperationId>,
     /// Purpose of the answer.
     pub purpose: Purpose,
     /// System prompt.
     pub system: String,
     /// Messages, in pi's form.
     pub messages: Vec<Value>,
-    /// Tools of the conversation. The model must not call them.
+    /// Tools of the conversation. The model may call them in a turn, and in nothing else.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<Value>>,
     /// Largest answer, in tokens.
@@ -101,6 +111,36 @@ pub struct LlmCompleteParams {
     pub model: Option<ModelRef>,
     /// Time after which the answer is ignored, in milliseconds; null for no limit.
     pub deadline_ms: Option<u64>,
+}
+
+/// Params of `tool/call`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolCallParams {
+    /// Id of the session.
+    pub session_id: SessionId,
+    /// Id of the turn.
+    pub turn_id: OperationId,
+    /// Id of the call.
+    pub tool_call_id: CallId,
+    /// Name of the tool.
+    pub name: String,
+    /// Arguments of the call.
+    #[schemars(with = "Value")]
+    pub arguments: Box<RawValue>,
+    /// Null: a tool may take any time. The request is cancelled with its turn.
+    pub deadline_ms: Option<u64>,
+}
+
+/// Result of `tool/call`.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolCallAnswer {
+    /// Content blocks, or a text.
+    pub content: PromptMessage,
+    /// Whether the tool failed.
+    #[serde(default)]
+    pub is_error: Option<bool>,
 }
 
 /// Result of `llm/complete`.

@@ -12,6 +12,7 @@ mod settings;
 mod shapes;
 mod spending;
 mod transfers;
+mod turns;
 
 pub use browsing::*;
 pub use compaction::*;
@@ -24,6 +25,7 @@ pub use reading::*;
 pub use settings::*;
 pub use spending::*;
 pub use transfers::*;
+pub use turns::*;
 
 use crate::{
     compaction::{
@@ -517,6 +519,24 @@ pub struct AppendParams {
     /// of another session is invalid, unless this one is a fork that has its entries.
     #[serde(default)]
     pub context_id: Option<String>,
+}
+
+impl AppendParams {
+    /// Messages that the daemon appends itself. `context_id`: the context that an answer was made for.
+    #[must_use]
+    pub fn own(session_id: SessionId, messages: Vec<GivenMessage>, context_id: Option<String>) -> Self {
+        Self {
+            session_id,
+            messages,
+            format: None,
+            usage: None,
+            stop_reason: None,
+            error_message: None,
+            parent_entry_id: None,
+            expected_leaf_id: None,
+            context_id,
+        }
+    }
 }
 
 /// Result of `session/append`.

@@ -12,6 +12,8 @@ pub struct Body {
     form: Form,
     /// The body so far, where it is one piece or its form is unclear; without the blanks before it.
     whole: Vec<u8>,
+    /// The part whose pieces were told last.
+    part: Option<usize>,
 }
 
 /// The worth of some bytes of a body.
@@ -42,6 +44,7 @@ impl Body {
             limit: Limit::of(request),
             form: if content_type.contains("event-stream") { Form::Events } else { Form::Unclear },
             whole: Vec::new(),
+            part: None,
         }
     }
 
@@ -80,9 +83,15 @@ impl Body {
             }
             for delta in self.decoder.event(&event)? {
                 self.limit.delta(&delta)?;
-                let (Delta::Text(text) | Delta::Thinking(text) | Delta::Call(text)) = &delta;
-                if !text.trim().is_empty() {
+                if let Delta::Text(text) | Delta::Thinking(text) | Delta::Call(text) = &delta
+                    && !text.trim().is_empty()
+                {
                     worth = Worth::Progress;
+                }
+                let part = self.decoder.part();
+                if self.part != Some(part) {
+                    self.part = Some(part);
+                    told(&Delta::Part(part));
                 }
                 told(&delta);
             }

@@ -66,6 +66,12 @@ impl Decoder {
         reading::few(self.decode.parts())
     }
 
+    /// The place of the part that grew last.
+    #[must_use]
+    pub fn part(&self) -> usize {
+        self.decode.parts().saturating_sub(1)
+    }
+
     /// The tokens that were reported so far.
     #[must_use]
     pub fn usage(&self) -> Usage {

@@ -6,7 +6,7 @@ use super::{
     Answer, Api, Delivery, Delta, Encoded, Endpoint, Part, Reach, Request, Trouble, TroubleKind,
     address::{
         self,
-        withheld::{without_secrets, without_secrets_as_it_stands},
+        withheld::{beginning_of_secret, without_secrets, without_secrets_as_it_stands},
     },
     body::{Body, Progress, Worth, endless},
     codec,
@@ -59,7 +59,7 @@ impl Http {
         // What a provider says may have in it what it was sent.
         match asked {
             Ok(mut answer) => {
-                guarded.tell(String::new());
+                guarded.tell_all();
                 for part in &mut answer.parts {
                     if let Part::Text { text, .. } = part {
                         *text = without_secrets_as_it_stands(std::mem::take(text), endpoint, key);
@@ -222,8 +222,8 @@ fn secret_value(text: &str) -> Result<HeaderValue, reqwest::header::InvalidHeade
     Ok(value)
 }
 
-/// An answer piece by piece, without what an endpoint keeps to itself: told line by line, so that no piece of it is half
-/// of a secret.
+/// An answer piece by piece, without what an endpoint keeps to itself. The end of a piece that may begin a secret is held back, so
+/// that no piece of it is half of a secret.
 struct Guarded<'a> {
     endpoint: &'a Endpoint,
     key: Option<&'a Secret>,
@@ -233,19 +233,26 @@ struct Guarded<'a> {
 
 impl Guarded<'_> {
     fn take(&mut self, delta: &Delta) {
-        let Delta::Text(text) = delta else { return (self.told)(delta) };
+        let Delta::Text(text) = delta else {
+            self.tell_all();
+            return (self.told)(delta);
+        };
         self.held.push_str(text);
-        if let Some(end) = self.held.rfind('\n') {
-            let rest = self.held.split_off(end + 1);
-            self.tell(rest);
-        }
+        let whole = without_secrets_as_it_stands(std::mem::take(&mut self.held), self.endpoint, self.key);
+        let end = beginning_of_secret(&whole, self.endpoint, self.key);
+        self.held = whole[end..].to_owned();
+        self.tell(&whole[..end]);
     }
 
-    /// Tells what is held; `rest` is held from here on.
-    fn tell(&mut self, rest: String) {
-        let text = std::mem::replace(&mut self.held, rest);
+    /// Tells what is held.
+    fn tell_all(&mut self) {
+        let held = std::mem::take(&mut self.held);
+        self.tell(&held);
+    }
+
+    fn tell(&mut self, text: &str) {
         if !text.is_empty() {
-            (self.told)(&Delta::Text(without_secrets_as_it_stands(text, self.endpoint, self.key)));
+            (self.told)(&Delta::Text(text.to_owned()));
         }
     }
 }

@@ -21,13 +21,13 @@ pub(super) mod held;
 mod idle;
 pub mod parts;
 pub mod recovering;
-pub mod relayer;
-mod standing;
+pub mod standing;
 mod starting;
 mod step;
 #[cfg(test)]
 mod tests;
 mod transfers;
+mod turns;
 mod upkeep;
 mod work;
 mod writing;
@@ -36,7 +36,7 @@ use super::{
     effects::{Effect, Effects, IdleTurn, Ticket, TicketNumber},
     founding as new_session,
     hooks::Hooks,
-    jobs::{IndexBuilt, PlanMade, progress::Progress, transfer::TransferText},
+    jobs::{IndexBuilt, PlanMade, progress::Progress, transfer::TransferText, turn::TurnReport},
     kind::OperationKind,
     log_work::{LogDone, LogFacts},
     source::Source,
@@ -55,13 +55,15 @@ use crate::{
         command::Command,
         commands::{
             compacting::{self, after_turn::AfterTurn, committing, ordering, reporting},
-            founding,
+            context::Way,
+            founding, settings,
         },
         idle::{Idle, maintenance},
         recovering::Recoveries,
         standing::Standing,
         step::{Step, Steps, Write},
         transfers::referring,
+        turns::Turns,
         upkeep::Upkeep,
         work::{TransferPhase, Unbegun, Work},
         writing::{appends, edits},
@@ -110,6 +112,8 @@ pub enum Input {
     Drafted(OperationId, Result<Draft, Failure>),
     /// The text of a transfer was made, or cannot be made.
     Transferred(OperationId, Result<TransferText, Failure>),
+    /// A report of a step of a turn.
+    Turned(OperationId, TurnReport),
     /// The source of a reference was found, or there is none.
     Sourced(OperationId, Result<Source, Failure>),
     /// A session was made for the summary of a compaction, or not.
@@ -159,6 +163,7 @@ pub struct Core {
     idle: Idle,
     upkeep: Upkeep,
     recoveries: Recoveries,
+    turns: Turns,
 }
 
 #[expect(clippy::unit_arg, reason = "an arm is one expression, also where nothing follows")]
@@ -173,6 +178,7 @@ impl Core {
         base.end_interrupted(left_behind);
         base.report_window();
         Self {
+            turns: Turns::recalled(&base),
             base,
             unbegun: Vec::new(),
             write: None,
@@ -214,7 +220,7 @@ impl Core {
             }
             Input::Cancel(which, ticket) => self.cancel(which.as_ref(), ticket).into(),
             Input::RequestCancelled(request) => self.request_cancelled(request).into(),
-            Input::Layers(layers) => relayer::relayer(&mut self.base, layers).into(),
+            Input::Layers(layers) => settings::relayer::relayer(&mut self.base, layers).into(),
             Input::Windows(learned) => self.base.take_windows(learned).into(),
             Input::Hooks(hooks) => {
                 self.base.hooks = hooks;
@@ -245,6 +251,7 @@ impl Core {
                 compacting::drafted(&mut self.base, &mut self.upkeep.ahead, &id, result).into()
             }
             Input::Transferred(id, result) => transfers::made(&mut self.base, &id, result).into(),
+            Input::Turned(id, report) => self.turns.reported(&mut self.base, &id, report).into(),
             Input::Sourced(id, result) => referring::sourced(&mut self.base, &id, result).into(),
             Input::Founded(id, result) => founding::founded(&mut self.base, &id, result).into(),
             Input::Counted => self.counted().into(),
@@ -254,6 +261,7 @@ impl Core {
             }
         };
         self.follow(steps);
+        self.turns.tidy();
         let ends = !self.base.ending.goes_on() || self.base.hooks.concerns_compaction();
         if ends || self.upkeep.ahead.is_stale(&self.base.state) {
             let steps = self.upkeep.ahead.throw_away(&self.base.facts());
@@ -352,6 +360,12 @@ impl Core {
             }
             Unit::AfterTransfer => self.decide_after_transfer().into(),
             Unit::AfterTurn => self.upkeep.after_turn.take_due(self.base.state.path()).map(Step::Start).into(),
+            Unit::TurnMessages => self.turns.write(&mut self.base).into(),
+            Unit::Ask => match Standing::of(self).way_of_turn() {
+                Way::Maintain => self.maintain().into(),
+                way => self.turns.ask(&mut self.base, way).into(),
+            },
+            Unit::NextTurn => self.turns.next(&mut self.base).into(),
             Unit::Ahead => self.decide_ahead().into(),
             Unit::FileChanges => {
                 self.changes.read();
@@ -378,7 +392,10 @@ impl Core {
                 self.base.queue.put_back(command, ticket);
                 self.base.wake().into()
             }
-            Command::Append(params) => appends::begin(&mut self.base, params, ticket).into(),
+            Command::Append(params) => match self.turns.none() {
+                Ok(()) => appends::begin(&mut self.base, params, ticket).into(),
+                Err(failure) => ticket.fail(&failure).into(),
+            },
             Command::Edit(edit) => edits::begin(&mut self.base, edit, ticket).into(),
             Command::Compact(params) => {
                 let time = Standing::of(self).time_of(&params);
@@ -415,10 +432,10 @@ impl Core {
     }
 
     fn step(&mut self, step: Step) -> Steps {
-        let Self { base, upkeep, idle, .. } = self;
+        let Self { base, upkeep, idle, turns, .. } = self;
         match step {
             Step::Write(mut write) => {
-                let work = writing::work(base, &upkeep.after_turn, &mut *write);
+                let work = writing::work(base, &upkeep.after_turn, &turns.prompts, &mut *write);
                 base.log.writes(write.follow_up());
                 base.effects.push(Effect::Log(work));
                 self.write = Some(write);
@@ -437,6 +454,10 @@ impl Core {
             Step::AnswerEdit(write) => self.answer_edit(*write).into(),
             Step::AfterTurn(outcome) => upkeep.after_turn.recorded(outcome, &base.state, &mut base.stamps).into(),
 
+            Step::OwnNotWritten(own, failure) => turns.not_written(base, *own, &failure).into(),
+            Step::OwnAgain(own) => turns.again(*own).into(),
+            Step::Queue(outcome) => turns.prompts.recorded(base, outcome).into(),
+
             Step::Start(due) => self.start(due).into(),
             Step::StartIfDue => self.start_if_due().into(),
             Step::BeginRound(request, result) => maintenance::begin(base, &mut idle.rounds, request, result).into(),
@@ -445,7 +466,9 @@ impl Core {
             }
             Step::DraftAhead(draft) => ordering::order(base, &OperationKind::Speculation, draft).into(),
             Step::Recover(due, written) => self.recover(due, written).into(),
-            Step::Commit(operation, draft) => committing::commit(base, upkeep, operation, *draft).into(),
+            Step::Commit(operation, draft) => {
+                committing::commit(base, upkeep, &turns.prompts, operation, *draft).into()
+            }
             Step::Deliver(operation, task, text) => self.deliver(operation, task, text).into(),
             Step::Delivered(delivery, result) => {
                 if result.is_ok() {

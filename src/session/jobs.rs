@@ -9,6 +9,7 @@ pub mod pool;
 pub mod progress;
 pub mod search;
 pub mod transfer;
+pub mod turn;
 
 use super::{founding::Founding, source::SourceOrder, stop::Stop};
 use crate::{
@@ -45,6 +46,7 @@ use std::{
     time::Duration,
 };
 use transfer::TransferOrder;
+use turn::TurnOrder;
 
 /// A job.
 pub enum Job {
@@ -58,6 +60,8 @@ pub enum Job {
     Draft(DraftOrder),
     /// Makes the text of a transfer. Reports with `Input::Reported` and ends with `Input::Transferred`.
     Transfer(TransferOrder),
+    /// A step of a turn. Reports with `Input::Turned`.
+    Turn(TurnOrder),
     /// Looks for the source of a reference. Ends with `Input::Sourced`.
     Source(SourceOrder),
     /// Makes a session. Ends with `Input::Founded`.

@@ -15,7 +15,7 @@ use crate::{
         errors::Failure,
         events::{Event, Reason, RecoveryAction, RecoveryOutcome, RecoveryReason, Strategy},
         notices::Warning,
-        types::{CompactAnswer, CompactionResult, StatusKind, Usage},
+        types::{CompactAnswer, CompactionResult, Disposition, PromptAnswer, StatusKind, TURN, Usage},
     },
 };
 use serde::Serialize;
@@ -40,6 +40,8 @@ pub enum OperationKind {
     Speculation,
     /// A transfer: a navigation, a handoff or a reference.
     Transfer(Transfer),
+    /// A turn that the daemon runs.
+    Turn,
 }
 
 impl OperationKind {
@@ -55,6 +57,8 @@ pub enum OperationAnswer {
     Compact(CompactAnswer),
     /// Of a transfer.
     Transfer(TransferAnswer),
+    /// Of a turn.
+    Turn(PromptAnswer),
 }
 
 /// A recovery.
@@ -83,6 +87,8 @@ pub enum Product {
     Relayed(SessionId),
     /// A transfer.
     Transferred(Transferred),
+    /// A turn, with the stop reason of its last answer.
+    Answered(String),
 }
 
 impl Product {
@@ -91,7 +97,7 @@ impl Product {
     pub fn compaction(&self) -> Option<&CompactionResult> {
         match self {
             Self::Compaction(result) | Self::Founded(result, _) => Some(result),
-            Self::Recovered | Self::Maintained | Self::Relayed(_) | Self::Transferred(_) => None,
+            Self::Recovered | Self::Maintained | Self::Relayed(_) | Self::Transferred(_) | Self::Answered(_) => None,
         }
     }
 
@@ -101,7 +107,7 @@ impl Product {
         match self {
             Self::Founded(_, session) | Self::Relayed(session) => Some(session),
             Self::Transferred(Transferred::HandedOff(made)) => made.session.as_ref(),
-            Self::Compaction(_) | Self::Recovered | Self::Maintained | Self::Transferred(_) => None,
+            Self::Compaction(_) | Self::Recovered | Self::Maintained | Self::Transferred(_) | Self::Answered(_) => None,
         }
     }
 
@@ -122,7 +128,7 @@ impl OperationKind {
     /// Whether no client asked for it.
     #[must_use]
     pub fn is_automatic(&self) -> bool {
-        !matches!(self, Self::Compaction(Reason::Manual) | Self::Transfer(_))
+        !matches!(self, Self::Compaction(Reason::Manual) | Self::Transfer(_) | Self::Turn)
     }
 
     /// Whether the turn is repeated after it, if it completes.
@@ -145,7 +151,7 @@ impl OperationKind {
             Self::Speculation => Reason::Threshold,
             Self::Recovery(Recovery { reason, .. }) | Self::Recovering(reason) => (*reason).into(),
             Self::Idle { .. } => Reason::Idle,
-            Self::Transfer(_) => Reason::Manual,
+            Self::Transfer(_) | Self::Turn => Reason::Manual,
         }
     }
 
@@ -170,6 +176,9 @@ impl OperationKind {
     pub fn failed(&self, failure: &str) -> String {
         if let Self::Transfer(transfer) = self {
             return transfer.failed(failure);
+        }
+        if *self == Self::Turn {
+            return failure.to_owned();
         }
         let what = match self.reason() {
             Reason::Manual => return failure.to_owned(),
@@ -202,9 +211,23 @@ impl OperationKind {
             error_message: failure.map(|failure| self.failed(&failure.to_string())),
             skipped_reason: ended.end.skipped().map(str::to_owned),
             will_retry: self.repeats_the_turn() && matches!(ended.end, End::Completed(_)),
-            will_continue: false,
+            will_continue: ended.continues && matches!(ended.end, End::Completed(_)),
             duration_ms: u64::try_from(ended.duration.as_millis()).unwrap_or(u64::MAX),
             usage: ended.usage.clone(),
+        }
+    }
+
+    fn turn_end(&self, ended: &Ended<'_, Product>) -> Event {
+        let failure = ended.end.failure();
+        Event::TurnEnd {
+            outcome: ended.end.outcome(),
+            stop_reason: match ended.end {
+                End::Completed(Product::Answered(stop)) => Some(stop.clone()),
+                _ => None,
+            },
+            usage: ended.usage.clone(),
+            error: failure.map(Failure::data),
+            error_message: failure.map(ToString::to_string),
         }
     }
 
@@ -248,10 +271,14 @@ impl Kind for OperationKind {
             Self::Idle { .. } => IDLE,
             Self::Speculation => SPECULATION,
             Self::Transfer(transfer) => transfer.name(),
+            Self::Turn => TURN,
         }
     }
 
     fn cause(&self) -> String {
+        if *self == Self::Turn {
+            return "prompt".to_owned();
+        }
         let name = serde_json::to_value(self.reason()).ok();
         name.and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
     }
@@ -265,6 +292,7 @@ impl Kind for OperationKind {
             }
             IDLE => Some(Self::Idle { seconds: 0 }),
             SPECULATION => Some(Self::Speculation),
+            TURN => Some(Self::Turn),
             name => Transfer::read(name).map(Self::Transfer),
         }
     }
@@ -276,11 +304,21 @@ impl Kind for OperationKind {
             }
             Self::Idle { .. } | Self::Speculation => Standing::Background,
             Self::Transfer(transfer) => Standing::Foreground(transfer.status()),
+            Self::Turn => Standing::Foreground(StatusKind::Running),
         }
     }
 
-    fn gives_way_to(&self, _: &Self) -> bool {
-        self.is_idle() || *self == Self::Speculation
+    fn gives_way_to(&self, other: &Self) -> bool {
+        self.is_idle() || *self == Self::Speculation || *self == Self::Turn && *other == Self::BY_CLIENT
+    }
+
+    fn runs_inside(&self, other: &Self) -> bool {
+        let is_maintenance = matches!(self, Self::Compaction(_) | Self::Recovery(_) | Self::Relay(_));
+        *other == Self::Turn && is_maintenance && *self != Self::BY_CLIENT && !self.is_idle()
+    }
+
+    fn goes_on_after_inner(&self) -> bool {
+        *self == Self::Turn
     }
 
     fn start(&self, before: &Usage) -> Option<Event> {
@@ -294,6 +332,7 @@ impl Kind for OperationKind {
                 Event::IdleStart { context_tokens: before.context_tokens, idle_seconds: *seconds }
             }
             Self::Speculation => return None,
+            Self::Turn => Event::TurnStart {},
             Self::Transfer(transfer) => return transfer.start(),
         })
     }
@@ -307,6 +346,7 @@ impl Kind for OperationKind {
                 Event::IdleEnd { outcome: ended.end.outcome(), skipped_reason: ended.end.skipped().map(str::to_owned) }
             }
             Self::Speculation => return None,
+            Self::Turn => self.turn_end(ended),
             Self::Transfer(transfer) => return transfer.end(ended.end),
         })
     }
@@ -328,6 +368,9 @@ impl Kind for OperationKind {
     fn started(&self, id: &OperationId) -> OperationAnswer {
         match self {
             Self::Transfer(transfer) => OperationAnswer::Transfer(transfer.started(id)),
+            Self::Turn => {
+                OperationAnswer::Turn(PromptAnswer { turn_id: id.clone(), disposition: Disposition::Started })
+            }
             _ => OperationAnswer::Compact(CompactAnswer::Started { operation_id: id.clone() }),
         }
     }
@@ -372,7 +415,7 @@ mod tests {
     }
 
     fn end(kind: &OperationKind, end: &End<Product>) -> Value {
-        json(kind.end(&Ended { end, usage: &usage(), duration: Duration::from_millis(7) }))
+        json(kind.end(&Ended { end, usage: &usage(), duration: Duration::from_millis(7), continues: false }))
     }
 
     fn failed() -> End<Product> {

@@ -103,8 +103,22 @@ pub enum Fetched {
     Homes(Box<Homes>),
 }
 
-/// Makes an entry for the same write as a move to another path. None where that path needs none.
-pub type Adds = Box<dyn FnOnce(&Path) -> Option<Arc<Entry>> + Send>;
+/// Makes entries for the same write as a move to another path. None where that path needs none.
+pub type Adds = Box<dyn FnOnce(&Path) -> Vec<Arc<Entry>> + Send>;
+
+/// Both together. The second ones follow the first ones.
+#[must_use]
+pub fn both(first: Option<Adds>, second: Option<Adds>) -> Option<Adds> {
+    match (first, second) {
+        (Some(first), Some(second)) => Some(Box::new(move |there: &Path| {
+            let mut added = first(there);
+            let there = added.iter().fold(there.clone(), |there, entry| there.with(entry.clone()));
+            added.extend(second(&there));
+            added
+        })),
+        (first, second) => first.or(second),
+    }
+}
 
 /// Entries that are to be appended.
 pub struct AppendWork {
@@ -118,7 +132,7 @@ pub struct AppendWork {
     pub source: Option<Sealed>,
     /// The index, where there is one.
     pub library: Option<Library>,
-    /// Makes one more entry where they do not continue the path, for the path that they lead to.
+    /// Makes more entries where they do not continue the path, for the path that they lead to.
     pub adds: Option<Adds>,
     /// The path that they lead to, where the session knows it without an index.
     pub leads_to: Option<Path>,
@@ -139,7 +153,7 @@ pub struct UndoWork {
     pub library: Option<Library>,
     /// Makes the ids of its entries.
     pub stamps: Stamps,
-    /// Makes one more entry, for the path that it leads to.
+    /// Makes more entries, for the path that it leads to.
     pub adds: Option<Adds>,
 }
 
@@ -153,8 +167,8 @@ pub enum LogDone {
         path: Option<Result<Path, StoreError>>,
         /// The entries of an undo, which were made after the path that it restores.
         undone: Option<Vec<Arc<Entry>>>,
-        /// The entry that was added for the new path.
-        added: Option<Arc<Entry>>,
+        /// The entries that were added for the new path.
+        added: Vec<Arc<Entry>>,
     },
     /// The path was read again.
     Woke(Result<Path, StoreError>),
@@ -256,8 +270,8 @@ impl AppendWork {
             _ => None,
         };
         let there = by_index.as_ref().and_then(|path| path.as_ref().ok()).or(leads_to.as_ref());
-        let added = adds.zip(there).and_then(|(adds, there)| adds(there));
-        if let Some(added) = &added {
+        let added = adds.zip(there).map(|(adds, there)| adds(there)).unwrap_or_default();
+        for added in &added {
             entries.push(added.clone());
             if let Some(Ok(path)) = &mut by_index {
                 path.push(added.clone());
@@ -294,7 +308,7 @@ impl UndoWork {
             Ok(path) => {
                 let path = with_its_past(path, library.as_ref(), &[], blocking);
                 let (mut entries, mut path) = undoing.complete(path, &mut stamps);
-                if let Some(added) = adds.and_then(|adds| adds(&path)) {
+                for added in adds.map(|adds| adds(&path)).unwrap_or_default() {
                     path.push(added.clone());
                     entries.push(added);
                 }
@@ -304,9 +318,9 @@ impl UndoWork {
                     }
                     appended => appended,
                 };
-                LogDone::Wrote { appended, path: Some(Ok(path)), undone: Some(entries), added: None }
+                LogDone::Wrote { appended, path: Some(Ok(path)), undone: Some(entries), added: Vec::new() }
             }
-            Err(error) => LogDone::Wrote { appended: Err(error), path: None, undone: None, added: None },
+            Err(error) => LogDone::Wrote { appended: Err(error), path: None, undone: None, added: Vec::new() },
         }
     }
 }

@@ -11,7 +11,7 @@ use super::{
     stop::Stop,
 };
 use crate::{
-    ids::OperationId,
+    ids::{CallId, OperationId},
     log::Unfinished,
     protocol::{
         errors::Failure,
@@ -22,6 +22,7 @@ use crate::{
     wire::outbox::About,
 };
 use serde::Serialize;
+use serde_json::value::RawValue;
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -46,7 +47,7 @@ impl<K: Kind<Answer: Serialize>> Outlet<K> for Effects {
     fn perform(&self, step: Step<Ticket, K::Answer>) {
         match step {
             Step::Publish(status) => self.push(Effect::Publish(status)),
-            Step::Emit(operation, event) => self.emit(About { entry: None, operation }, event),
+            Step::Emit(id, event) => self.emit(About::of(id, &event), event),
             Step::Answer(ticket, answer) => ticket.ok(&answer),
         }
     }
@@ -414,6 +415,28 @@ impl<K: Kind, O: Outlet<K>> Operation<K, O> {
         };
         if let Some(took) = took {
             self.emit(operations::hook_end(hook, outcome, took, why));
+            record(self.operations.unfinished());
+        }
+    }
+
+    /// Sends that the client is asked to execute a tool, once `record` has the open operations with it.
+    pub fn tool_starts(
+        &self,
+        call: CallId,
+        name: String,
+        arguments: Box<RawValue>,
+        record: impl FnOnce(Vec<Unfinished>),
+    ) {
+        if self.operations.lock().operations.tool_starts(self.key, call.clone()) {
+            record(self.operations.unfinished());
+            self.emit(Event::ToolStart { tool_call_id: call, name, arguments });
+        }
+    }
+
+    /// Sends that a call has its result. Then `record` has the open operations without it.
+    pub fn tool_ends(&self, call: &CallId, is_error: bool, record: impl FnOnce(Vec<Unfinished>)) {
+        if self.operations.lock().operations.tool_ends(self.key, call) {
+            self.emit(Event::ToolEnd { tool_call_id: call.clone(), is_error });
             record(self.operations.unfinished());
         }
     }

@@ -46,6 +46,14 @@ pub trait Kind: Clone {
     fn standing(&self) -> Standing;
     /// Whether an operation of this kind is cancelled when one of the other kind starts. If not, the other is refused.
     fn gives_way_to(&self, other: &Self) -> bool;
+    /// Whether an operation of this kind runs inside of one of the other kind, where one is open.
+    fn runs_inside(&self, _: &Self) -> bool {
+        false
+    }
+    /// Whether the session goes on without input after an operation inside of one of this kind.
+    fn goes_on_after_inner(&self) -> bool {
+        false
+    }
     /// The start event, if the kind has one. `before` is the usage at the start.
     fn start(&self, before: &Usage) -> Option<Event>;
     /// The end event, if the kind has one.
@@ -191,6 +199,8 @@ enum Part {
 struct Closed<K: Kind, W> {
     open: Open<K, W>,
     end: End<K::Product>,
+    /// Whether the operation around it goes on.
+    continues: bool,
 }
 
 /// The operations that a cancel ends.
@@ -241,7 +251,7 @@ impl<K: Kind, W> Operations<K, W> {
         let key = Key(self.next);
         self.next += 1;
         let wanted = match &place {
-            Place::Top(_) => None,
+            Place::Top(_) => self.open.iter().rev().find(|open| kind.runs_inside(&open.kind)).map(|open| open.key),
             Place::Inside(parent, _) | Place::PartOf(parent, _) => Some(*parent),
         };
         let parent = wanted.filter(|parent| self.is_open(*parent));
@@ -343,7 +353,7 @@ impl<K: Kind, W> Operations<K, W> {
             let stops = keys.contains(&open.key) || (later.contains(&open.key) && open.phase == Phase::Stopping);
             stops && open.part == Part::Whole
         });
-        let named = named.map(|open| Cancelled { operation_id: open.id.clone(), kind: open.kind.name().to_owned() });
+        let named = named.map(|open| Cancelled::of(open.id.clone(), open.kind.name()));
         let named = named.collect();
         let gone = self.ending_with(&keys);
         let after = self.status_of(|open| !gone.contains(&open.key));
@@ -529,17 +539,19 @@ impl<K: Kind, W> Operations<K, W> {
                             End::Failed(Failure::Internal(format!("the {name} that it was a part of ended before it")))
                         }
                     };
-                    closed.push(Closed { open, end });
+                    closed.push(Closed { open, end, continues: false });
                 }
             }
-            closed.extend(self.remove(key).map(|open| Closed { open, end }));
+            let outer = around.and_then(|parent| self.find(parent));
+            let continues = outer.is_some_and(|outer| outer.kind.goes_on_after_inner());
+            closed.extend(self.remove(key).map(|open| Closed { open, end, continues }));
             while let Some(parent) = around.and_then(|parent| self.find(parent))
                 && parent.phase == Phase::Stopping
                 && !self.open.iter().any(|it| it.parent == Some(parent.key))
             {
                 let key = parent.key;
                 around = parent.parent;
-                closed.extend(self.remove(key).map(|open| Closed { open, end: End::Cancelled }));
+                closed.extend(self.remove(key).map(|open| Closed { open, end: End::Cancelled, continues: false }));
             }
         }
         closed
@@ -593,13 +605,14 @@ fn ends<K: Kind, W>(
     steps: &mut Steps<K, W>,
 ) -> (Steps<K, W>, Steps<K, W>) {
     let (mut last, mut answers) = (Vec::new(), Vec::new());
-    for Closed { open, end } in closed {
+    for Closed { open, end, continues } in closed {
         open.stop.request();
         for inside in open.inside.into_iter().rev() {
             steps.push(Step::Emit(Some(open.id.clone()), inside.cut_off(now)));
         }
         let duration = now.saturating_duration_since(open.started);
-        let event = open.kind.end(&Ended { end: &end, usage: usage.unwrap_or(&open.usage), duration });
+        let usage = usage.unwrap_or(&open.usage);
+        let event = open.kind.end(&Ended { end: &end, usage, duration, continues });
         steps.extend(event.map(|event| Step::Emit(Some(open.id.clone()), event)));
         last.extend(open.kind.last(&end).map(|event| Step::Emit(Some(open.id.clone()), event)));
         let answered = open.waiting.into_iter().map(|request| Step::Answer(request, open.kind.ended(&open.id, &end)));

@@ -21,7 +21,7 @@ use super::{
     effects::{Answer, IdleTurn, Sent, TicketNumber},
     founding::Unfounded,
     hooks::Hooks,
-    jobs::{self, IndexBuilt, progress::Progress},
+    jobs::{self, IndexBuilt, progress::Progress, turn::TurnReport},
     open::Form,
     state::Beginning,
 };
@@ -302,6 +302,8 @@ pub enum Recorded {
     Drafted(OperationId, Drafting),
     /// The text of a transfer was made, or not.
     Transferred(OperationId, Transferring),
+    /// `Input::Turned`
+    Turned(OperationId, TurnReport),
     /// The source of a reference was found, or not.
     Sourced(OperationId, Sourcing),
     /// A session was made, or not.
@@ -507,6 +509,7 @@ impl Recorded {
             Input::Reported(id, step) => Self::Reported(id.clone(), step.clone()),
             Input::Drafted(id, result) => Self::Drafted(id.clone(), result.into()),
             Input::Transferred(id, result) => Self::Transferred(id.clone(), result.into()),
+            Input::Turned(id, report) => Self::Turned(id.clone(), report.clone()),
             Input::Sourced(id, result) => Self::Sourced(id.clone(), result.into()),
             Input::Founded(id, outcome) => {
                 Self::Founded(id.clone(), outcome.clone().err(), outcome.clone().ok().flatten())

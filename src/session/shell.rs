@@ -39,6 +39,7 @@ use crate::{
             draft::DraftJob,
             pool::{self, Report},
             transfer::{TransferJob, TransferOrder},
+            turn::{TurnJob, TurnOrder},
         },
     },
     wire::{
@@ -450,6 +451,13 @@ impl Shell {
         });
     }
 
+    fn run_turn(&self, order: TurnOrder) {
+        let (id, session) = (order.id().clone(), self.session.clone());
+        let job = TurnJob { session, order, access: self.shared.access.clone(), may_block: Blocking::is_allowed_here };
+        let messages = self.messages.clone();
+        pool::spawn_turn(job, move |report| send(&messages, Message::Input(Input::Turned(id.clone(), report))));
+    }
+
     /// Asks for the turn of this session for idle maintenance.
     fn ask_for_turn(&mut self) {
         let (all, messages) = (self.shared.idling.clone(), self.messages.clone());
@@ -555,6 +563,7 @@ impl World for Shell {
             }
             Job::Draft(order) => self.draft(order),
             Job::Transfer(order) => self.transfer(order),
+            Job::Turn(order) => self.run_turn(order),
             Job::Source(order) => self.source(order),
             Job::Found(id, founding) => self.found(id, *founding),
         }

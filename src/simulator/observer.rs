@@ -37,7 +37,7 @@ use crate::{
     models::learned::Change,
     protocol::errors::Failure,
     session::{
-        core::{Core, Input, commands::load::Load},
+        core::{Core, Input, standing::load::Load},
         effects::{Answer, Effect, Sent, TicketNumber},
         jobs::{Job, progress::Progress},
         log_work::LogDone,

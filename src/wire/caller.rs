@@ -3,11 +3,12 @@
 use crate::{
     ask::{
         Pending,
-        client::{Client, Completion, HookCall, LARGEST_ANSWER, Unanswered},
+        client::{Client, Completion, Executed, Execution, HookCall, LARGEST_ANSWER, LARGEST_RESULT, Unanswered},
+        purpose::Purpose,
     },
     protocol::{
         CancelLsp, Method as _,
-        requests::{ClientRequest, LlmComplete, LlmCompleteParams},
+        requests::{ClientRequest, LlmComplete, LlmCompleteParams, ToolCall, ToolCallAnswer, ToolCallParams},
     },
     text::values,
     wire::outbox::Outbox,
@@ -106,9 +107,14 @@ impl Caller {
 impl Client for Caller {
     fn complete(&self, completion: Completion) -> Pending<'_, Result<Value, Unanswered>> {
         let Completion { origin, purpose, system, messages, tools, max_tokens, model, deadline } = completion;
+        let (operation_id, turn_id) = match purpose {
+            Purpose::Turn => (None, Some(origin.operation)),
+            _ => (Some(origin.operation), None),
+        };
         let params = LlmCompleteParams {
             session_id: origin.session,
-            operation_id: origin.operation,
+            operation_id,
+            turn_id,
             purpose,
             system: system.unwrap_or_default(),
             messages,
@@ -118,6 +124,22 @@ impl Client for Caller {
             deadline_ms: deadline.and_then(|deadline| u64::try_from(deadline.as_millis()).ok()),
         };
         Box::pin(async move { Ok(self.call::<LlmComplete>(&params, LARGEST_ANSWER).await?.message) })
+    }
+
+    fn execute(&self, execution: Execution) -> Pending<'_, Result<Executed, Unanswered>> {
+        let Execution { session, turn, call, name, arguments } = execution;
+        let params = ToolCallParams {
+            session_id: session,
+            turn_id: turn,
+            tool_call_id: call,
+            name,
+            arguments,
+            deadline_ms: None,
+        };
+        Box::pin(async move {
+            let ToolCallAnswer { content, is_error } = self.call::<ToolCall>(&params, LARGEST_RESULT).await?;
+            Ok(Executed { content: json!(content), is_error: is_error == Some(true) })
+        })
     }
 
     fn hook(&self, call: HookCall) -> Pending<'_, Result<Value, Unanswered>> {

@@ -153,6 +153,19 @@ pub struct About {
     pub entry: Option<EntryId>,
     /// An operation.
     pub operation: Option<OperationId>,
+    /// A turn.
+    pub turn: Option<OperationId>,
+}
+
+impl About {
+    /// The operation, or the turn, that an event is about.
+    #[must_use]
+    pub fn of(id: Option<OperationId>, event: &Event) -> Self {
+        match event.is_of_turn() {
+            true => Self { turn: id, ..Self::default() },
+            false => Self { operation: id, ..Self::default() },
+        }
+    }
 }
 
 impl Outbox {
@@ -264,6 +277,7 @@ impl Outbox {
                 durable,
                 entry_id: about.entry.as_ref(),
                 operation_id: about.operation.as_ref(),
+                turn_id: about.turn.as_ref(),
                 event: &payload,
             };
             notification(SessionEvent::NAME, envelope, whole_of_event(event))

@@ -173,6 +173,15 @@ fn table() -> Vec<(&'static str, Vec<Sized>)> {
         ),
         ("session/fork", vec![Session(|id| with(id, json!({"entryId": "e3"}))), Session(of)]),
         ("session/clear_queue", vec![Nothing("the queue is bounded")]),
+        ("session/prompt", vec![Text(|id, text| with(id, json!({"message": text})))]),
+        ("session/continue", vec![Nothing("it makes the context that session/context makes")]),
+        (
+            "tools/set",
+            vec![Text(|id, text| {
+                let tool = json!({"name": "read", "description": text, "inputSchema": {"type": "object"}});
+                with(id, json!({"tools": [tool]}))
+            })],
+        ),
         (
             "session/export",
             vec![

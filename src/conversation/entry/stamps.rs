@@ -49,6 +49,12 @@ impl Stamps {
         OperationId::of_bits(self.random.draw())
     }
 
+    /// The id of a new turn.
+    #[must_use]
+    pub fn turn(&mut self) -> OperationId {
+        format!("turn-{:016x}", self.random.draw()).into()
+    }
+
     /// The id of a new session.
     #[must_use]
     pub fn session(&mut self) -> SessionId {

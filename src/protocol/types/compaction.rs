@@ -39,11 +39,33 @@ pub struct CancelAnswer {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Cancelled {
-    /// Id of the operation.
-    pub operation_id: OperationId,
-    /// Kind of the operation: `compaction`, `recovery`, `idle` or `speculation`.
+    /// Id of the operation. A turn has a `turnId` in its place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operation_id: Option<OperationId>,
+    /// Id of the turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turn_id: Option<OperationId>,
+    /// Kind of the operation: `compaction`, `recovery`, `idle`, `speculation` or `turn`.
     pub kind: String,
 }
+
+impl Cancelled {
+    /// The operation of this kind.
+    #[must_use]
+    pub fn of(id: OperationId, kind: &str) -> Self {
+        let (operation_id, turn_id) = if kind == TURN { (None, Some(id)) } else { (Some(id), None) };
+        Self { operation_id, turn_id, kind: kind.to_owned() }
+    }
+
+    /// The id of the operation or of the turn.
+    #[must_use]
+    pub fn id(&self) -> Option<&OperationId> {
+        self.operation_id.as_ref().or(self.turn_id.as_ref())
+    }
+}
+
+/// The kind of a turn in answers and in the lock.
+pub const TURN: &str = "turn";
 
 /// Params of `session/compact`.
 #[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]

@@ -21,6 +21,25 @@ pub fn without_secrets_as_it_stands(text: String, endpoint: &Endpoint, key: Opti
     replaced(text, secrets(endpoint, key).into_iter().map(str::to_owned))
 }
 
+/// The place in a text from which on it may be the beginning of a secret whose end has not come: the length of the text where it
+/// is none.
+#[must_use]
+pub fn beginning_of_secret(text: &str, endpoint: &Endpoint, key: Option<&Secret>) -> usize {
+    let held = |secret: &str| {
+        let longest = (secret.len() - 1).min(text.len());
+        (1..=longest).rev().find(|length| text.as_bytes().ends_with(&secret.as_bytes()[..*length]))
+    };
+    let secrets = secrets(endpoint, key).into_iter().filter(|secret| secret.len() >= SHORTEST);
+    let mut end = text.len() - secrets.filter_map(held).max().unwrap_or(0);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    end
+}
+
+/// Shorter texts are no secrets, and parts of common words.
+const SHORTEST: usize = 8;
+
 /// The key, the values of headers, and what stands in the address beside host and path.
 fn secrets<'a>(endpoint: &'a Endpoint, key: Option<&'a Secret>) -> Vec<&'a str> {
     let (base, query) = endpoint.base_url.split_once('?').unwrap_or((&endpoint.base_url, ""));
@@ -32,8 +51,6 @@ fn secrets<'a>(endpoint: &'a Endpoint, key: Option<&'a Secret>) -> Vec<&'a str> 
 }
 
 fn replaced(text: String, secrets: impl Iterator<Item = String>) -> String {
-    /// Shorter texts are no secrets, and parts of common words.
-    const SHORTEST: usize = 8;
     let mut secrets: Vec<String> = secrets.filter(|secret| secret.len() >= SHORTEST).collect();
     // The longest first: one may stand in another.
     secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));

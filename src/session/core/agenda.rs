@@ -6,6 +6,7 @@
 
 use super::{
     base::Ending,
+    commands::context::Way,
     parts::log_gate::FollowUp,
     standing::Standing,
     work::{TransferPhase, Work},
@@ -37,6 +38,12 @@ pub(super) enum Unit {
     AfterTurn,
     /// Starts the maintenance for contexts that wait and are over the window.
     Contexts,
+    /// Writes messages of turns, or the queue of messages.
+    TurnMessages,
+    /// Asks the model of the turn that runs.
+    Ask,
+    /// Starts the turn of the next message in the queue.
+    NextTurn,
     /// Decides about a summary that was made ahead of the threshold.
     Ahead,
     /// Reads entries of other programs.
@@ -58,7 +65,7 @@ enum Needs {
 
 impl Unit {
     /// All units, in their order.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 17] = [
         Self::AfterTurnEntry,
         Self::Unbegun,
         Self::Begin,
@@ -70,6 +77,9 @@ impl Unit {
         Self::AfterTransfer,
         Self::AfterTurn,
         Self::Contexts,
+        Self::TurnMessages,
+        Self::Ask,
+        Self::NextTurn,
         Self::Ahead,
         Self::FileChanges,
         Self::Command,
@@ -77,17 +87,21 @@ impl Unit {
 
     fn needs(self) -> Needs {
         match self {
-            Self::AfterTurnEntry | Self::Unbegun | Self::Begin | Self::Commit | Self::FileChanges | Self::Command => {
-                Needs::Log
-            }
+            Self::AfterTurnEntry
+            | Self::Unbegun
+            | Self::Begin
+            | Self::Commit
+            | Self::TurnMessages
+            | Self::FileChanges
+            | Self::Command => Needs::Log,
             Self::Costs | Self::Extract | Self::AfterTurn | Self::Contexts | Self::Ahead => Needs::NoWork,
-            Self::FailedAnswers | Self::Switch | Self::AfterTransfer => Needs::Path,
+            Self::FailedAnswers | Self::Switch | Self::AfterTransfer | Self::Ask | Self::NextTurn => Needs::Path,
         }
     }
 
     /// Whether it starts in a session that ends now, too: work of operations that were named to the client.
     fn survives_the_end(self) -> bool {
-        !matches!(self, Self::Ahead | Self::FileChanges | Self::Command)
+        !matches!(self, Self::Ask | Self::NextTurn | Self::Ahead | Self::FileChanges | Self::Command)
     }
 
     /// Whether `settled` waits for it.
@@ -99,12 +113,15 @@ impl Unit {
             | Self::Extract
             | Self::AfterTransfer
             | Self::AfterTurn
-            | Self::Contexts => true,
+            | Self::Contexts
+            | Self::TurnMessages
+            | Self::NextTurn => true,
             // An operation is open around a draft, and the others change nothing that the client waits for.
             Self::AfterTurnEntry
             | Self::Begin
             | Self::Commit
             | Self::Costs
+            | Self::Ask
             | Self::Ahead
             | Self::FileChanges
             | Self::Command => false,
@@ -125,6 +142,8 @@ impl Standing<'_> {
             && self.core.base.reads.is_empty()
             && !self.is_pending(Unit::Unbegun)
             && !self.is_pending(Unit::AfterTurnEntry)
+            && !self.is_pending(Unit::TurnMessages)
+            && self.core.turns.id().is_none()
     }
 
     pub(super) fn is_idle(&self) -> bool {
@@ -162,6 +181,9 @@ impl Standing<'_> {
             Unit::AfterTransfer => self.core.upkeep.after_transfer,
             Unit::AfterTurn => self.core.upkeep.after_turn.is_due(self.core.base.state.path()),
             Unit::Contexts => self.waiting_context_needs_more(),
+            Unit::TurnMessages => self.core.turns.must_write(),
+            Unit::Ask => self.core.turns.asks(),
+            Unit::NextTurn => self.core.turns.follows(),
             Unit::Ahead => self.core.upkeep.ahead.is_new(),
             Unit::FileChanges => self.core.changes.is_pending(),
             Unit::Command => !self.core.base.queue.is_empty(),
@@ -181,6 +203,9 @@ impl Standing<'_> {
             Unit::AfterTurn => self.may_maintain(),
             // The answers of these contexts start it, in the input after which it is due.
             Unit::Contexts => false,
+            // A context that waits for counts is made after them.
+            Unit::Ask => self.is_pending(unit) && !matches!(self.way_of_turn(), Way::Hold),
+            Unit::NextTurn => self.core.turns.id().is_none() && self.core.base.operations.idle().is_ok(),
             _ => true,
         };
         is_free && is_in_time && may
@@ -192,7 +217,7 @@ impl Standing<'_> {
         let writes = !matches!(self.core.base.log.follow_up(), FollowUp::None);
         let starts = |unit: Unit| match self.core.base.ending {
             Ending::No => unit.keeps_from_settling(),
-            Ending::WhenIdle | Ending::Now(_) => unit == Unit::Unbegun,
+            Ending::WhenIdle | Ending::Now(_) => matches!(unit, Unit::Unbegun | Unit::TurnMessages),
         };
         match writes || Unit::ALL.into_iter().any(|unit| starts(unit) && self.is_pending(unit)) {
             true => Follows::Work,
@@ -214,7 +239,8 @@ impl Standing<'_> {
             Unit::AfterTurn => self.is_pending(unit) && self.may_start(unit),
             unit => self.is_pending(unit),
         };
-        self.core.base.ending.goes_on()
+        self.core.turns.id().is_none()
+            && self.core.base.ending.goes_on()
             && self.core.base.log.is_free()
             && self.core.base.work.is_none()
             && self.core.base.index.commands.is_empty()

@@ -219,7 +219,7 @@ impl Base {
             return;
         }
         for (operation, event) in interrupted::<OperationKind>(left_behind, &self.sent_usage) {
-            self.effects.emit(About { entry: None, operation: Some(operation) }, event);
+            self.effects.emit(About::of(Some(operation), &event), event);
         }
         self.record_running();
     }

@@ -13,6 +13,7 @@ use super::{
     standing::Standing,
     step::{Ended, Write},
     transfers::{self, relaying, waiting},
+    turns::Maintained,
     work::{Task, TransferPhase, Unbegun, Unstarted, Work},
     writing,
 };
@@ -23,7 +24,7 @@ use crate::{
     protocol::{
         errors::{Failure, Nothing},
         notices::Warning,
-        types::{Cancelled, IdleSkipped},
+        types::{Cancelled, IdleSkipped, TURN},
     },
     session::{
         effects::{Ticket, TicketNumber, Turning},
@@ -121,9 +122,11 @@ impl Core {
     pub(super) fn close(&mut self, operation: Operation, end: End<Product>, notices: Vec<Warning>) {
         self.settle();
         let turning = operation.kind.is_idle().then_some(Turning::Leave);
+        let (kind, after) = (operation.kind.clone(), Maintained::of(&end));
         operation.finish(end, &self.base.sent_usage, notices);
         self.base.record_running();
         self.base.effects.turn_idle(turning);
+        self.turns.maintained(&mut self.base, &kind, &after);
         self.answer_contexts();
     }
 
@@ -210,9 +213,10 @@ impl Core {
         self.upkeep.switches.cancelled(which);
         let before = self.unbegun.iter().filter(|it| matches!(it.end, End::Cancelled)).map(|it| &it.request);
         let before = before.filter(|request| which.is_none_or(|which| *which == request.id));
-        let named =
-            |request: &Unstarted| Cancelled { operation_id: request.id.clone(), kind: request.kind.name().to_owned() };
-        let all = cancelling.named.iter().cloned().chain(before.chain(&unstarted).map(named)).chain(due);
+        let named = |request: &Unstarted| Cancelled::of(request.id.clone(), request.kind.name());
+        let starting = self.turns.cancel_starting(which).map(|id| Cancelled::of(id, TURN));
+        let all =
+            cancelling.named.iter().cloned().chain(before.chain(&unstarted).map(named)).chain(due).chain(starting);
         let answer = self.upkeep.after_turn.answer_cancel(ticket, all.collect());
         self.follow(answer);
         self.end_stopped(round, unstarted, cancelling);
@@ -258,6 +262,7 @@ impl Core {
                 let is_due = Standing::of(self).decision().is_due();
                 self.upkeep.transfer_ends(&self.base, &End::Cancelled, is_due);
             }
+            self.turns.cut(&cancelling.named);
             self.settle();
             self.base.operations.end_cancelled(cancelling, &self.base.sent_usage);
             self.upkeep.extracts.forget_ended();
@@ -324,6 +329,11 @@ impl Core {
         let access = self.base.log.facts().access;
         let delayed = self.upkeep.after_turn.take_at_end(access);
         self.end_unstarted(delayed);
+        // Nobody executes tools or reads the answer any more.
+        if let Some(id) = self.turns.id().cloned() {
+            self.turns.cancel_starting(None);
+            self.stop_running(Some(&id));
+        }
         // No results come any more.
         self.upkeep.extracts.operations().iter().for_each(|id| self.stop_running(Some(id)));
     }
@@ -429,6 +439,7 @@ impl Core {
                 writing::place(&mut self.base, at, &others, &write.entries(), path);
                 if is_moved {
                     self.upkeep.after_turn.moved(&self.base.state);
+                    self.turns.prompts.moved(&self.base.state);
                 }
                 write.written(&mut self.base)
             }
@@ -449,6 +460,7 @@ impl Core {
         self.has_changed();
         if following::take_in(&mut self.base, grown) {
             self.upkeep.after_turn.moved(&self.base.state);
+            self.turns.prompts.moved(&self.base.state);
         }
     }
 

@@ -299,7 +299,7 @@ impl Held {
     /// The write that is out fails.
     pub fn refuse_write(&mut self) -> Vec<Effect> {
         let error = StoreError::Changed { path: "/held".into(), what: "it was cut".to_owned() };
-        let failed = LogDone::Wrote { appended: Err(error), path: None, undone: None, added: None };
+        let failed = LogDone::Wrote { appended: Err(error), path: None, undone: None, added: Vec::new() };
         let facts = self.facts();
         self.feed(Input::Log(Some(failed), facts))
     }

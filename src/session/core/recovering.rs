@@ -128,7 +128,7 @@ impl Recoveries {
         if named {
             stop.request();
         }
-        named.then(|| Cancelled { operation_id: id.clone(), kind: RECOVERY.to_owned() })
+        named.then(|| Cancelled::of(id.clone(), RECOVERY))
     }
 
     /// Whether a failure is of another model than the session's, so that it says nothing about this context. A host that asks

@@ -1,5 +1,7 @@
 //! How a session stands: what is due, and what may start. A view of the core that changes nothing.
 
+pub mod load;
+
 use super::{Core, command::Command, parts::facts::Facts};
 use crate::{
     compaction::decide::{self, Automatic, Decision, at_threshold},

@@ -4,7 +4,7 @@ use super::{
     Core, Moment,
     automatic::{self, AtLeaf, resuming, speculating, switching},
     commands::{
-        append::Append,
+        append::{Append, Asker},
         compacting::delayed,
         context::{self, Way},
     },
@@ -19,6 +19,7 @@ use super::{
     standing::{self, Standing},
     step::Step,
     transfers::relaying,
+    turns::Outlook,
     writing::{appends, edits},
 };
 use crate::{
@@ -33,7 +34,7 @@ use crate::{
         effects::Ticket,
         fault::{Fault, planted},
         kind::OperationKind,
-        operations::{Asked, Kind as _},
+        operations::{Asked, Follows, Kind as _},
     },
 };
 
@@ -97,7 +98,12 @@ impl Core {
         let due = self.due_after(&appends);
         let usage = self.base.state.usage();
         let (runs, last) = (Standing::of(self).next(None), Standing::of(self).next(due.as_ref()));
-        appends::answer(&self.base, appends, &usage, &runs, &last);
+        appends.iter().for_each(|append| {
+            if let Asker::Turn(own) = &append.asker {
+                self.turns.begins(&mut self.base, own);
+            }
+        });
+        let own = appends::answer(&self.base, appends, &usage, &runs, &last);
         self.base.send_measured(usage.clone());
         reports::report_model(&self.base.effects, &self.base.state, model);
         newest.iter().for_each(|newest| judging::report_cut_off(&self.base, newest));
@@ -105,6 +111,14 @@ impl Core {
             self.base.effects.warn(code, title, detail);
         }
         self.base.report_window();
+        if !own.is_empty() {
+            self.settle();
+            if due.is_some() {
+                self.base.operations.follow(Follows::Work);
+            }
+            let outlook = Outlook::of(due.as_ref(), self.recoveries.is_pending());
+            own.into_iter().for_each(|own| self.turns.written(&mut self.base, own, outlook));
+        }
         match due {
             Some(due) => self.start(due),
             None => {
@@ -126,8 +140,8 @@ impl Core {
             self.upkeep.rest = None;
             self.upkeep.ahead.goes_on();
         }
-        let in_batch = appends.last().is_some_and(|append| append.ticket.in_batch());
-        let asked = || if in_batch { Asked::Unasked } else { Asked::Introduced };
+        let introduces = appends.last().is_some_and(Append::introduces);
+        let asked = || if introduces { Asked::Introduced } else { Asked::Unasked };
         // A late result may stand on another branch, whose turn is none of this one.
         let leaf = self.base.state.path().visible_leaf();
         if appends.iter().flat_map(|append| &append.staged.entries).any(|entry| Some(&entry.id) == leaf) {
@@ -248,7 +262,7 @@ impl Core {
     }
 
     /// Starts the maintenance that is due, for a request that waits for it.
-    fn maintain(&mut self) {
+    pub(super) fn maintain(&mut self) {
         self.idle_gives_way();
         let at_leaf = Standing::of(self).at_leaf();
         match automatic::relief(&mut self.base, &mut self.upkeep, &at_leaf) {

@@ -8,6 +8,7 @@ use super::{
     edit::{EditWrite, Staged},
     parts::log_gate::FollowUp,
     transfers::delivery::Delivery,
+    turns::{Own, queued::QueueWritten},
     work::{Request, Task, Unstarted},
 };
 use crate::{
@@ -53,6 +54,13 @@ pub(super) enum Step {
     AnswerEdit(Box<EditWrite>),
     /// The entry about the compaction after the turn is on disk, or not.
     AfterTurn(Recorded),
+
+    /// Messages of a turn could not be written.
+    OwnNotWritten(Box<Own>, Failure),
+    /// Messages of a turn are written again.
+    OwnAgain(Box<Own>),
+    /// The queue of messages is on disk, or not.
+    Queue(QueueWritten),
 
     /// Maintenance starts.
     Start(Due),

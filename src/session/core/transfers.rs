@@ -181,16 +181,17 @@ pub(super) fn delivered(
         base.effects.announce(&entry, id.clone());
     }
     if let Some(event) = delivery.event {
-        base.effects.emit(About { entry: None, operation: id.clone() }, event);
+        base.effects.emit(About::of(id.clone(), &event), event);
     }
     if let Some(to) = base.state.model(base.state.path()).filter(|to| model.as_ref() != Some(to)) {
         // The change of the model stands on the branch that was left.
         switches.forget();
         let changed = Event::ModelChanged { from: model, to, reason: ModelChange::Restore };
-        base.effects.emit(About { entry: None, operation: id.clone() }, changed);
+        base.effects.emit(About::of(id.clone(), &changed), changed);
     }
     base.sent_usage = base.state.usage();
-    base.effects.emit(About { entry: None, operation: id }, Event::UsageUpdated { usage: base.sent_usage.clone() });
+    base.effects
+        .emit(About { operation: id, ..About::default() }, Event::UsageUpdated { usage: base.sent_usage.clone() });
     Some(Step::end(operation, End::Completed(Product::Transferred(delivery.result))))
 }
 

@@ -3,33 +3,39 @@
 pub(super) mod appends;
 pub(super) mod edits;
 
-use super::{base::Base, command::Command, commands::compacting::after_turn::AfterTurn, step::Write};
+use super::{
+    base::Base, command::Command, commands::compacting::after_turn::AfterTurn, step::Write, turns::prompts::Prompts,
+};
 use crate::{
     conversation::{entry::Entry, path::Path, undo::Undoing},
     log::{Placed, error::StoreError},
     protocol::notices::NoticeCode,
     session::{
         effects::{Effects, Ticket},
-        log_work::{AppendWork, Fetched, LogWork, UndoWork, placed},
+        log_work::{Adds, AppendWork, Fetched, LogWork, UndoWork, both, placed},
     },
 };
 use std::sync::Arc;
 
-/// The work on the log of a write. `after_turn`: the compaction after the turn, whose entry goes along where the session moves.
-pub(super) fn work(base: &mut Base, after_turn: &AfterTurn, write: &mut dyn Write) -> LogWork {
+/// The work on the log of a write. The entries about the compaction after the turn and about the queue go along where the session
+/// moves.
+pub(super) fn work(base: &mut Base, after_turn: &AfterTurn, prompts: &Prompts, write: &mut dyn Write) -> LogWork {
     match write.take_undoing() {
-        Some(undoing) => undo_work(base, after_turn, undoing),
-        None => append_work(base, after_turn, write.entries()),
+        Some(undoing) => undo_work(base, after_turn, prompts, undoing),
+        None => append_work(base, after_turn, prompts, write.entries()),
     }
 }
 
-fn append_work(base: &mut Base, after_turn: &AfterTurn, entries: Vec<Arc<Entry>>) -> LogWork {
-    let continues = base.state.path().continues_with_all(&entries);
+/// Makes the entries about what waits, for a path that the session moves to.
+fn waiting_there(base: &mut Base, after_turn: &AfterTurn, prompts: &Prompts) -> Option<Adds> {
     let access = base.log.facts().access;
-    let adds = match continues {
-        true => None,
-        false => after_turn.entry_there(&base.state.id, access, &mut base.stamps),
-    };
+    let compaction = after_turn.entry_there(&base.state.id, access, &mut base.stamps);
+    both(compaction, prompts.entry_there(&base.state.id, access, &mut base.stamps))
+}
+
+fn append_work(base: &mut Base, after_turn: &AfterTurn, prompts: &Prompts, entries: Vec<Arc<Entry>>) -> LogWork {
+    let continues = base.state.path().continues_with_all(&entries);
+    let adds = if continues { None } else { waiting_there(base, after_turn, prompts) };
     let (path, library) = (base.state.path(), base.state.history().library());
     let leads_to = match (&library, &adds) {
         (None, Some(_)) => leads_to(path, &entries),
@@ -48,9 +54,8 @@ fn append_work(base: &mut Base, after_turn: &AfterTurn, entries: Vec<Arc<Entry>>
 }
 
 /// An undo. Its entries depend on the path without the compaction, which is read first.
-fn undo_work(base: &mut Base, after_turn: &AfterTurn, undoing: Undoing) -> LogWork {
-    let access = base.log.facts().access;
-    let adds = after_turn.entry_there(&base.state.id, access, &mut base.stamps);
+fn undo_work(base: &mut Base, after_turn: &AfterTurn, prompts: &Prompts, undoing: Undoing) -> LogWork {
+    let adds = waiting_there(base, after_turn, prompts);
     LogWork::Undo(Box::new(UndoWork {
         adds,
         undoing,
@@ -134,8 +139,8 @@ mod tests {
         session::{
             core::{
                 Input, Over,
-                commands::load::Load,
                 held::{Held, answer, cost, draft, job, line, log_work, message, messages, outcomes, written},
+                standing::load::Load,
             },
             effects::Effect,
             jobs::Job,

@@ -19,12 +19,21 @@ const LARGEST_ANNOUNCED: usize = 48 * 1024;
 impl Effects {
     /// Announces an entry that is on disk.
     pub fn announce(&self, entry: &Entry, operation: Option<OperationId>) {
+        self.announce_of(entry, About { operation, ..About::default() });
+    }
+
+    /// Announces an entry that is on disk, and that a turn made.
+    pub fn announce_of_turn(&self, entry: &Entry, turn: Option<OperationId>) {
+        self.announce_of(entry, About { turn, ..About::default() });
+    }
+
+    fn announce_of(&self, entry: &Entry, about: About) {
         let whole = transport::escaped_len(entry.line()) <= LARGEST_ANNOUNCED;
         let event = Event::EntryAppended {
             entry: whole.then(|| wire(entry)),
             entry_type: (!whole).then(|| entry.kind.clone()),
         };
-        self.emit(About { entry: Some(entry.id.clone()), operation }, event);
+        self.emit(About { entry: Some(entry.id.clone()), ..about }, event);
     }
 
     /// Sends a warning.

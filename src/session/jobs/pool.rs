@@ -9,6 +9,7 @@ use crate::{
         draft::{DraftJob, draft},
         progress::Progress,
         transfer::{TransferJob, TransferText, transfer},
+        turn::{self, TurnJob, TurnReport},
     },
 };
 
@@ -34,6 +35,11 @@ pub fn spawn_transfer(job: TransferJob, report: impl Fn(Report<TransferText>) + 
         let result = transfer(job, &BlockingPool, &|step| report(Report::Step(step))).await;
         report(Report::Made(result));
     });
+}
+
+/// Runs a step of a turn.
+pub fn spawn_turn(job: TurnJob, report: impl Fn(TurnReport) + Send + Sync + 'static) {
+    tokio::spawn(async move { turn::run(job, &BlockingPool, &report).await });
 }
 
 /// The blocking pool of the runtime.

@@ -109,6 +109,7 @@ mod tests {
             let hook = |inside: &Inside| match inside {
                 Inside::Hook { hook } => format!(".{hook}"),
                 Inside::Retry { attempt, .. } => format!(".{attempt}"),
+                Inside::Tool { call } => format!(".{call}"),
             };
             let words = operations.iter().map(|it| {
                 let inside: String = it.inside.iter().map(hook).collect();

@@ -60,6 +60,8 @@ pub struct Ended<'a, P> {
     pub usage: &'a Usage,
     /// The time since its start.
     pub duration: Duration,
+    /// Whether the operation around it goes on.
+    pub continues: bool,
 }
 
 /// The end event of a retry.
@@ -88,5 +90,5 @@ pub fn hook_end(hook: HookEvent, outcome: HookOutcome, took: Duration, why: Opti
 /// The notices about ends that neither an event nor an answer tells, with the ids of the operations.
 pub(super) fn untold<K: Kind, W>(closed: &[Closed<K, W>]) -> Vec<(Option<OperationId>, Warning)> {
     let unanswered = closed.iter().filter(|closed| closed.open.waiting.is_empty());
-    unanswered.filter_map(|Closed { open, end }| Some((Some(open.id.clone()), open.kind.untold(end)?))).collect()
+    unanswered.filter_map(|Closed { open, end, .. }| Some((Some(open.id.clone()), open.kind.untold(end)?))).collect()
 }

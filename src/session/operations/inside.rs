@@ -2,6 +2,7 @@
 
 use super::{Key, Kind, Operations, hook_end, retry_end};
 use crate::{
+    ids::CallId,
     log,
     protocol::{
         errors::Failure,
@@ -12,20 +13,23 @@ use crate::{
 use std::time::{Duration, Instant};
 
 /// A hook or a retry whose end was not sent.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) enum Inside {
     /// The client is asked since this time.
     Hook(HookEvent, Instant),
     /// A request is repeated, with the number of the retry.
     Retry(RetrySource, u32),
+    /// The client executes a tool for this call.
+    Tool(CallId),
 }
 
 impl Inside {
     /// As the lock lists it.
     pub fn recorded(&self) -> log::Inside {
-        match *self {
+        match self {
             Self::Hook(hook, _) => log::Inside::Hook { hook: hook.name().to_owned() },
-            Self::Retry(source, attempt) => log::Inside::Retry { retry: source.name(), attempt },
+            Self::Retry(source, attempt) => log::Inside::Retry { retry: source.name(), attempt: *attempt },
+            Self::Tool(call) => log::Inside::Tool { call: call.clone() },
         }
     }
 
@@ -36,6 +40,7 @@ impl Inside {
                 hook_end(hook, HookOutcome::Cancelled, now.saturating_duration_since(since), None)
             }
             Self::Retry(source, attempt) => retry_end(source, attempt, Some(&Failure::Cancelled)),
+            Self::Tool(call) => Event::ToolEnd { tool_call_id: call, is_error: true },
         }
     }
 }
@@ -52,6 +57,7 @@ pub(super) fn interrupted(inside: &log::Inside) -> Option<Event> {
             let ends = |source| retry_end(source, *attempt, Some(&Failure::Internal(what.to_owned())));
             RetrySource::read(retry).map(ends)
         }
+        log::Inside::Tool { call } => Some(Event::ToolEnd { tool_call_id: call.clone(), is_error: true }),
     };
     if event.is_none() {
         tracing::warn!(?inside, "the lock lists a hook or a retry of an unknown name");
@@ -81,8 +87,18 @@ impl<K: Kind, W> Operations<K, W> {
     pub fn hook_ends(&mut self, key: Key, hook: HookEvent) -> Option<Instant> {
         match self.take_inside(key, |inside| matches!(inside, Inside::Hook(it, _) if *it == hook))? {
             Inside::Hook(_, since) => Some(since),
-            Inside::Retry(..) => None,
+            Inside::Retry(..) | Inside::Tool(_) => None,
         }
+    }
+
+    /// Records that a tool is executed. False where the operation has ended, so that nothing is sent.
+    pub fn tool_starts(&mut self, key: Key, call: CallId) -> bool {
+        self.begins(key, Inside::Tool(call))
+    }
+
+    /// Records that a call has its result. False where it has no start, or has its end already.
+    pub fn tool_ends(&mut self, key: Key, call: &CallId) -> bool {
+        self.take_inside(key, |inside| matches!(inside, Inside::Tool(it) if it == call)).is_some()
     }
 
     fn begins(&mut self, key: Key, inside: Inside) -> bool {

@@ -37,7 +37,7 @@ fn end<K: Kind>(left: &Unfinished, usage: &Usage) -> Option<Event> {
         let what =
             "the process that ran it ended before it did; what it had written is there, and nothing else was changed";
         let end = End::Failed(Failure::Internal(what.to_owned()));
-        let event = kind.end(&Ended { end: &end, usage, duration: Duration::ZERO });
+        let event = kind.end(&Ended { end: &end, usage, duration: Duration::ZERO, continues: false });
         return event.or_else(|| kind.untold(&end).map(Event::from));
     }
     let kind: String = kind.chars().take(LONGEST_KIND).collect();

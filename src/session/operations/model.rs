@@ -163,7 +163,7 @@ impl Wire {
     fn record(&self, open: &[Unfinished]) {
         let attempt = |inside: &log::Inside| match inside {
             log::Inside::Retry { attempt, .. } => *attempt as usize,
-            log::Inside::Hook { .. } => unreachable!("no client is asked"),
+            log::Inside::Hook { .. } | log::Inside::Tool { .. } => unreachable!("no client is asked"),
         };
         let listed = open.iter().flat_map(|it| &it.inside).map(attempt).collect();
         self.0.lock().expect("nobody panics with it").push(Sent::Record(listed));
@@ -499,7 +499,7 @@ impl World {
         let (late, now): (Vec<usize>, Vec<usize>) = hit.iter().partition(|it| self.commits(**it));
         let operations = self.operations();
         let cancelling = operations.cancel(which.as_ref());
-        let named: Vec<OperationId> = cancelling.named.iter().map(|it| it.operation_id.clone()).collect();
+        let named: Vec<OperationId> = cancelling.named.iter().filter_map(|it| it.id().cloned()).collect();
         assert_eq!(cancelling.ends_nothing(), now.is_empty());
         // The answer leaves here, and the status is already what it will be.
         let seen = self.wire.0.lock().expect("a list").last().cloned();

@@ -103,7 +103,7 @@ impl Failing {
                 LogDone::Wrote { appended: Ok(appended), path: Some(Err(self.into())), undone: None, added }
             }
             LogDone::Wrote { .. } => {
-                LogDone::Wrote { appended: Err(self.into()), path: None, undone: None, added: None }
+                LogDone::Wrote { appended: Err(self.into()), path: None, undone: None, added: Vec::new() }
             }
         }
     }

@@ -396,6 +396,7 @@ impl Replay {
                 Input::Drafted(id, drafted(order, drafting).map(ladder::completed))
             }
             Recorded::Transferred(id, transferring) => Input::Transferred(id, transferring.into()),
+            Recorded::Turned(id, report) => Input::Turned(id, report),
             Recorded::Sourced(id, sourcing) => Input::Sourced(id, sourcing.into()),
             Recorded::Founded(id, failed, file) => Input::Founded(id, failed.map_or(Ok(file), Err)),
             Recorded::IdleTurn(turn) => Input::IdleTurn(turn),
@@ -475,7 +476,7 @@ impl World for Replay {
             Job::Plan(order) => drop(self.plans.insert(order.id.clone(), order)),
             Job::Draft(order) => drop(self.drafts.insert(order.id.clone(), order)),
             // The outcome was recorded.
-            Job::Found(..) | Job::Transfer(_) | Job::Source(_) => {}
+            Job::Found(..) | Job::Transfer(_) | Job::Source(_) | Job::Turn(_) => {}
         }
     }
 

@@ -54,6 +54,10 @@ fn of_daemon(method: &str, params: Option<&str>, asked: Option<PathBuf>) -> Resu
         }
         <protocol::SettingsGet as Method>::NAME => Ok(settings::settings()),
         <protocol::ModelsList as Method>::NAME => Ok(settings::models()),
+        <protocol::ToolsSet as Method>::NAME => {
+            let params = read_params::<<protocol::ToolsSet as Method>::Params>(params)?.params;
+            Ok(Command::edit::<protocol::ToolsSet>(params))
+        }
         <protocol::SettingsSet as Method>::NAME => {
             let params = read_params::<<protocol::SettingsSet as Method>::Params>(params)?.params;
             Ok(Command::edit::<protocol::SettingsSet>(params))

@@ -482,7 +482,7 @@ impl Operations {
                 self.counts = true;
                 Ok(())
             }
-            Job::Index(..) | Job::Source(_) => Ok(()),
+            Job::Index(..) | Job::Source(_) | Job::Turn(_) => Ok(()),
         }
     }
 

@@ -286,7 +286,7 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
         let entry = play.says("x");
         play.write(std::slice::from_ref(&entry))?;
         let sent = crate::protocol::types::Entry(raw(&json!({"type": "message", "id": entry.id})));
-        let about = About { entry: Some(entry.id.clone()), operation: None };
+        let about = About { entry: Some(entry.id.clone()), ..About::default() };
         play.effect(Effect::Emit(about, Event::EntryAppended { entry: Some(sent), entry_type: None }))
     }),
     (Rule::AnnouncedOnce, "an entry is announced twice", |play| {

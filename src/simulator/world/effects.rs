@@ -25,6 +25,7 @@ use crate::{
             DraftOrder, Job,
             draft::{self, DraftJob},
             transfer::{self, TransferJob, TransferOrder},
+            turn::{self, TurnJob, TurnOrder},
         },
         log_work::LogWork,
     },
@@ -82,6 +83,7 @@ impl world::World for World<'_> {
             Job::Plan(order) => self.later(Due::Plan(order)),
             Job::Draft(order) => self.draft(order),
             Job::Transfer(order) => self.transfer(order),
+            Job::Turn(order) => self.run_turn(order),
             // The world has one session.
             Job::Source(order) => {
                 let unknown = Failure::no_session(order.from.as_str());
@@ -161,6 +163,18 @@ impl World<'_> {
             let result = transfer::transfer(job, &pool, &|step| report(Input::Reported(id.clone(), step))).await;
             report(Input::Transferred(id, result));
         });
+    }
+
+    fn run_turn(&mut self, order: TurnOrder) {
+        let Some(life) = &mut self.life else { return };
+        let (id, session) = (order.id().clone(), SessionId::from("simulated"));
+        let job = TurnJob { session, order, access: self.access.clone(), may_block: Blocking::is_allowed_here };
+        let pool = VirtualPool { clock: self.clock.clone(), longest: LONGEST_WORK };
+        let reports = life.reports.clone();
+        let report =
+            move |input| reports.lock().unwrap_or_else(PoisonError::into_inner).push(Input::Turned(id.clone(), input));
+        life.next_due += 1;
+        life.tasks.start(life.next_due, async move { turn::run(job, &pool, &report).await });
     }
 
     fn draft(&mut self, order: DraftOrder) {

@@ -21,13 +21,14 @@ const NAME_THE_CORE: &[&str] = &[
     "session/core/commands/export",
     "session/core/commands/founding/fork",
     "session/core/commands/idle",
-    "session/core/commands/load",
     "session/core/commands/search",
     "session/core/commands/status",
     "session/core/commands/subscribe",
     "session/core/commands/tree",
+    "session/core/commands/turns",
     "session/core/commands/usage",
     "session/core/standing",
+    "session/core/standing/load",
 ];
 
 /// The fields of the core, of its base and of its upkeep that are parts with verbs of their own.
@@ -51,12 +52,13 @@ const PARTS: &[&str] = &[
     "relays",
     "rounds",
     "switches",
+    "turns",
     "waiting",
     "work",
 ];
 
 /// The pairs of a part and a file that calls a method of it.
-const CALLS_OF_PARTS: usize = 140;
+const CALLS_OF_PARTS: usize = 147;
 
 /// The methods of the core in one file, and the methods that the file calls.
 #[derive(Default)]

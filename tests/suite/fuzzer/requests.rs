@@ -368,6 +368,15 @@ fn living(dice: &mut Dice, known: &Known, session: &str) -> Request {
             let after = json!({"epoch": state.epoch, "seq": state.seq.saturating_sub(dice.below(40) as u64)});
             ("session/subscribe", given(session, json!({"after": maybe(dice, 2, after)})))
         }
+        6 if dice.below(3) == 0 => ("session/continue", of(session, json!({}))),
+        6 if dice.below(2) == 0 => {
+            let behavior = *dice.pick(&["steer", "follow_up"]);
+            let behavior = maybe(dice, 2, behavior);
+            (
+                "session/prompt",
+                given(session, json!({"message": format!("prompt {}", known.compactions), "behavior": behavior})),
+            )
+        }
         6 => ("session/clear_queue", of(session, json!({}))),
         7 => ("session/close", of(session, json!({}))),
         8 => {

@@ -74,6 +74,7 @@ impl Read {
             Delta::Text(more) => text.push_str(more),
             Delta::Thinking(more) => thinking.push_str(more),
             Delta::Call(more) => call.push_str(more),
+            Delta::Part(_) => {}
         };
         let mut failed = None;
         for piece in pieces {

@@ -21,6 +21,7 @@ use crate::{
             command::{Command, CommandMethod},
             edit::NotStaged,
             parts::contexts::Identity,
+            turns::Own,
         },
         effects::Ticket,
         log_work::{Fetch, Fetched},
@@ -84,7 +85,7 @@ pub(in crate::session::core) fn stage(
             if staged.is_outdated {
                 base.contexts.took_outdated(&context, base.state.path());
             }
-            appends.push(Append { params, staged, context, model, ticket });
+            appends.push(Append { params, staged, context, model, asker: Asker::Client(ticket) });
         }
         Err(Unstaged::Not(NotStaged::NeedsIndex)) => base.await_index(Command::Append(params), ticket),
         Err(Unstaged::Not(NotStaged::NeedsEntries(fetch))) => base.fetch(fetch, Command::Append(params), ticket),
@@ -95,6 +96,31 @@ pub(in crate::session::core) fn stage(
         }
     }
     true
+}
+
+/// The entries of messages that the daemon appends itself, after those before it, with the context that an answer belongs to and the
+/// model before it.
+pub(in crate::session::core) type OwnStaged = (AppendParams, Staged, Identity, Option<ModelRef>);
+
+/// Makes the entries of messages that the daemon appends itself.
+///
+/// # Errors
+/// When the session is only read, or a message is none.
+pub(in crate::session::core) fn stage_own(
+    base: &mut Base,
+    params: AppendParams,
+    before: &[Append],
+) -> Result<OwnStaged, Failure> {
+    base.writable()?;
+    let last = before.last().and_then(|append| append.staged.entries.last());
+    let leaf = last.or_else(|| base.state.path().last()).map(|entry| entry.id.clone());
+    let context = base.contexts.of_answer(params.context_id.as_deref(), &Identity::at_leaf(&base.state))?;
+    let model = base.state.model(base.state.path());
+    match staged(&base.state, before, leaf.as_ref(), &params, &context, &mut base.stamps) {
+        Ok(staged) => Ok((params, staged, context, model)),
+        Err(Unstaged::Not(NotStaged::Failed(failure))) => Err(failure),
+        Err(_) => Err(Failure::Internal("a message of a turn belongs to another branch".to_owned())),
+    }
 }
 
 /// An entry of a context that this session does not have, or does not know before there is an index. A fork has the entries
@@ -123,10 +149,23 @@ pub(in crate::session::core) struct Append {
     pub context: Identity,
     /// The model of the session before it.
     pub model: Option<ModelRef>,
-    pub ticket: Ticket,
+    pub asker: Asker,
+}
+
+/// The one that appends.
+pub(in crate::session::core) enum Asker {
+    /// The client.
+    Client(Ticket),
+    /// A turn that the daemon runs.
+    Turn(Box<Own>),
 }
 
 impl Append {
+    /// Whether its answer introduces the maintenance that follows.
+    pub fn introduces(&self) -> bool {
+        matches!(&self.asker, Asker::Client(ticket) if !ticket.in_batch())
+    }
+
     /// Whether its last message is an answer that failed or was cut off.
     pub fn may_be_recovered(&self) -> bool {
         let outline = self.staged.entries.last().and_then(|entry| entry.outline());

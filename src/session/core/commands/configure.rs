@@ -1,5 +1,7 @@
 //! `session/configure`: the values that are stored with a session.
 
+mod tools;
+
 use crate::{
     conversation::entry::Stamps,
     protocol::{

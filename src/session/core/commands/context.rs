@@ -96,6 +96,16 @@ impl Standing<'_> {
         }
     }
 
+    /// The way to the context for the next request of a turn.
+    pub(in crate::session::core) fn way_of_turn(&self) -> Way {
+        let session = self.core.base.state.id.clone();
+        let params = ContextParams { session_id: session, leaf_entry_id: None, format: None, wait: Some(true) };
+        match self.maintenance_is_due() {
+            true => Way::Maintain,
+            false => self.way(&params, Starts::Maintenance),
+        }
+    }
+
     /// Whether a context that waits is over the window, and more maintenance makes it smaller.
     pub(in crate::session::core) fn waiting_context_needs_more(&self) -> bool {
         self.core.base.waiting.ask_for_maintenance()

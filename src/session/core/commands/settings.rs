@@ -1,5 +1,7 @@
 //! `settings/get`, `settings/set` and `models/list` of a session.
 
+pub mod relayer;
+
 use crate::{
     conversation::entry::Stamps,
     models::catalog::catalog,

@@ -1,11 +1,11 @@
-//! `session/status` and `session/clear_queue`, and the answer to `session/load` of a session that is open.
+//! `session/status`, and the answer to `session/load` of a session that is open.
 
 use crate::{
     log::Access,
     protocol::{
-        SessionClearQueue, SessionStatus,
+        SessionStatus,
         errors::Failure,
-        types::{LoadAnswer, LoadParams, Queue, SessionParams, StatusAnswer},
+        types::{LoadAnswer, LoadParams, SessionParams, StatusAnswer},
     },
     session::{
         core::{
@@ -32,19 +32,13 @@ pub fn command() -> Command {
     Command::with(|core, ticket| ticket.ok(&answer(core)))
 }
 
-impl SessionMethod for SessionClearQueue {
-    fn handle(_: &mut Core, _: SessionParams, ticket: Ticket) {
-        ticket.ok(&Queue::default());
-    }
-}
-
 /// The result of `session/status`.
 #[must_use]
 pub fn answer(core: &Core) -> StatusAnswer {
     let (base, stats) = (&core.base, core.base.log.facts().stats);
     StatusAnswer {
         session: base.state.info(base.operations.status()),
-        queue: Queue::default(),
+        queue: core.turns.prompts.queue(),
         operations: base.operations.list(),
         waiting: core.upkeep.after_turn.status().into_iter().collect(),
         spent: base.costs.spent(&base.facts()),

@@ -49,8 +49,12 @@ fn a_compaction_that_was_cancelled_in_the_queue_ends_behind_the_one_that_is_writ
     assert_eq!(named["cancelled"].as_array().map(Vec::len), Some(1), "the first one is being written");
 
     // Another program was faster.
-    let behind =
-        LogDone::Wrote { appended: Ok(Appended::Behind(Grown::default())), path: None, undone: None, added: None };
+    let behind = LogDone::Wrote {
+        appended: Ok(Appended::Behind(Grown::default())),
+        path: None,
+        undone: None,
+        added: Vec::new(),
+    };
     let facts = held.facts();
     held.feed(Input::Log(Some(behind), facts));
     let id = named["cancelled"][0]["operationId"].as_str().expect("an id").into();

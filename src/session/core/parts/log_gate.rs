@@ -17,6 +17,8 @@ pub(in crate::session::core) enum FollowUp {
     None,
     /// The context is measured again.
     Measure,
+    /// A turn goes on, or its last message is announced.
+    Turn,
     /// A failed answer has left the context.
     Removal,
     /// A recovery starts.

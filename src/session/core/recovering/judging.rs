@@ -333,7 +333,7 @@ mod tests {
         let LogDone::Wrote { appended, .. } = done else { unreachable!("it was a write") };
         let error = StoreError::Changed { path: "/held".into(), what: "it was cut".to_owned() };
         let facts = held.facts();
-        let done = LogDone::Wrote { appended, path: Some(Err(error)), undone: None, added: None };
+        let done = LogDone::Wrote { appended, path: Some(Err(error)), undone: None, added: Vec::new() };
         let effects = held.feed(Input::Log(Some(done), facts));
         assert_eq!(answer(&effects, 1).expect("an answer")["next"]["type"], "none");
     }

@@ -176,7 +176,10 @@ fn a_recovery_that_fails_holds_back_no_later_request() {
 pub(super) fn refuse_write(held: &mut Held) -> Vec<Effect> {
     let error = StoreError::Changed { path: "/held".into(), what: "it was cut".to_owned() };
     let facts = held.facts();
-    held.feed(Input::Log(Some(LogDone::Wrote { appended: Err(error), path: None, undone: None, added: None }), facts))
+    held.feed(Input::Log(
+        Some(LogDone::Wrote { appended: Err(error), path: None, undone: None, added: Vec::new() }),
+        facts,
+    ))
 }
 
 #[test]

@@ -13,8 +13,10 @@ use crate::{
         core::{
             base::Base,
             command::Command,
-            commands::append::{self, Append},
+            commands::append::{self, Append, Asker},
+            parts::log_gate::FollowUp,
             step::{Step, Write},
+            turns::Own,
         },
         effects::Ticket,
         state::State,
@@ -47,27 +49,41 @@ impl Write for Appends {
         vec![Step::Appended(self.0)]
     }
 
+    fn follow_up(&self) -> FollowUp {
+        let is_of_turn = |append: &Append| matches!(append.asker, Asker::Turn(_));
+        if self.0.iter().any(is_of_turn) { FollowUp::Turn } else { FollowUp::None }
+    }
+
     fn not_written(self: Box<Self>, _: &mut Base, failure: &Failure) -> Vec<Step> {
-        self.0.into_iter().for_each(|append| append.ticket.fail(failure));
-        Vec::new()
+        let failed = |append: Append| match append.asker {
+            Asker::Client(ticket) => Step::fail(ticket, failure),
+            Asker::Turn(own) => Step::OwnNotWritten(own, failure.clone()),
+        };
+        self.0.into_iter().map(failed).collect()
     }
 
     fn again(self: Box<Self>, base: &mut Base) -> Vec<Step> {
-        for Append { params, ticket, .. } in self.0.into_iter().rev() {
-            base.queue.put_back(Command::Append(params), ticket);
+        let mut steps = Vec::new();
+        for Append { params, asker, .. } in self.0.into_iter().rev() {
+            match asker {
+                Asker::Client(ticket) => base.queue.put_back(Command::Append(params), ticket),
+                Asker::Turn(own) => steps.push(Step::OwnAgain(own)),
+            }
         }
-        Vec::new()
+        steps
     }
 }
 
 /// Writes an append, with those that follow it in the queue.
 pub(in crate::session::core) fn begin(base: &mut Base, params: AppendParams, ticket: Ticket) -> Option<Step> {
-    let mut appends = in_a_row(base, params, ticket);
-    if appends.is_empty() {
-        return None;
-    }
+    let appends = in_a_row(base, params, ticket);
+    (!appends.is_empty()).then(|| write(base, appends))
+}
+
+/// Writes appends.
+pub(in crate::session::core) fn write(base: &mut Base, mut appends: Vec<Append>) -> Step {
     add_lines_for_others(&base.state, &mut base.stamps, &mut appends);
-    Some(Step::Write(Box::new(Appends(appends))))
+    Step::Write(Box::new(Appends(appends)))
 }
 
 /// Consecutive appends become one write. An append with a condition has to see those before it, so it begins the next write. A
@@ -97,21 +113,39 @@ fn in_a_row(base: &mut Base, params: AppendParams, ticket: Ticket) -> Vec<Append
     }
 }
 
-/// Answers appends, and announces their entries. `last` is the `next` of the last one.
-pub(in crate::session::core) fn answer(base: &Base, appends: Vec<Append>, usage: &Usage, next: &Next, last: &Next) {
+/// Answers appends, and announces their entries. `last` is the `next` of the last one. Returns the messages of turns among them.
+pub(in crate::session::core) fn answer(
+    base: &Base,
+    appends: Vec<Append>,
+    usage: &Usage,
+    next: &Next,
+    last: &Next,
+) -> Vec<Own> {
     let newest = appends.len().saturating_sub(1);
-    for (at, Append { staged, ticket, .. }) in appends.into_iter().enumerate() {
+    let mut own = Vec::new();
+    for (at, Append { staged, asker, .. }) in appends.into_iter().enumerate() {
         let visible = staged.entries.iter().filter(|entry| !entry.is_marker());
-        ticket.ok(&AppendAnswer {
-            entry_ids: visible.map(|entry| entry.id.clone()).collect(),
-            leaf_entry_id: base.state.visible_leaf(),
-            usage: usage.clone(),
-            next: if at == newest { last } else { next }.clone(),
-        });
+        let turn = match asker {
+            Asker::Client(ticket) => {
+                ticket.ok(&AppendAnswer {
+                    entry_ids: visible.map(|entry| entry.id.clone()).collect(),
+                    leaf_entry_id: base.state.visible_leaf(),
+                    usage: usage.clone(),
+                    next: if at == newest { last } else { next }.clone(),
+                });
+                None
+            }
+            Asker::Turn(of_turn) => {
+                let turn = of_turn.turn.clone();
+                own.push(*of_turn);
+                Some(turn)
+            }
+        };
         for entry in &staged.entries {
-            base.effects.announce(entry, None);
+            base.effects.announce_of_turn(entry, turn.clone());
         }
     }
+    own
 }
 
 /// Adds the lines that other programs lack: texts since a compaction between a call and its result, edits of results

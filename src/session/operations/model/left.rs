@@ -19,6 +19,8 @@ fn ends_of<K: Kind>(left_behind: Vec<Unfinished>) -> Vec<(String, String)> {
         Event::CompactionEnd { reason, outcome: Outcome::Failed, result: None, duration_ms: 0, .. } => {
             (id.to_string(), format!("compaction_end {reason:?}"))
         }
+        Event::TurnEnd { outcome: Outcome::Failed, stop_reason: None, .. } => (id.to_string(), "a turn".to_owned()),
+        Event::ToolEnd { tool_call_id, is_error: true } => (id.to_string(), format!("a call {tool_call_id}")),
         other => panic!("{other:?}"),
     };
     interrupted::<K>(left_behind, &usage()).into_iter().map(event).collect()
@@ -55,7 +57,16 @@ fn interrupted_compactions_end_with_their_reason() {
         ("compaction-manual", "compaction_end Manual"),
     ];
     assert_eq!(ends_of::<OperationKind>(kinds), pairs(&expected));
-    assert_eq!(ends_of::<OperationKind>(vec![left("turn", "manual")]), pairs(&[("turn-manual", UNKNOWN)]));
+    assert_eq!(ends_of::<OperationKind>(vec![left("dream", "manual")]), pairs(&[("dream-manual", UNKNOWN)]));
+}
+
+#[test]
+fn an_interrupted_turn_ends_after_its_open_calls() {
+    use crate::session::kind::OperationKind;
+    let call = log::Inside::Tool { call: "c1".into() };
+    let turn = Unfinished { inside: vec![call], ..left("turn", "prompt") };
+    let expected = [("turn-prompt", "a call c1"), ("turn-prompt", "a turn")];
+    assert_eq!(ends_of::<OperationKind>(vec![turn]), pairs(&expected));
 }
 
 #[test]

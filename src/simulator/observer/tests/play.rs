@@ -214,12 +214,12 @@ impl Play {
     }
 
     pub fn emit(&mut self, operation: Option<&str>, event: Event) -> Verdict {
-        self.effect(Effect::Emit(About { entry: None, operation: operation.map(OperationId::from) }, event))
+        self.effect(Effect::Emit(About::of(operation.map(OperationId::from), &event), event))
     }
 
     pub fn announce(&mut self, entry: &Entry, operation: Option<&str>) -> Verdict {
         let event = Event::EntryAppended { entry: None, entry_type: Some(entry.kind.clone()) };
-        let about = About { entry: Some(entry.id.clone()), operation: operation.map(OperationId::from) };
+        let about = About { entry: Some(entry.id.clone()), operation: operation.map(OperationId::from), turn: None };
         self.effect(Effect::Emit(about, event))
     }
 

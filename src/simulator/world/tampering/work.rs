@@ -119,7 +119,7 @@ pub(super) fn announce_before_write(effects: &mut Vec<Effect>) {
             _ => Vec::new(),
         };
         let announced = entries.into_iter().map(|entry| {
-            let about = About { entry: Some(entry.id.clone()), operation: None };
+            let about = About { entry: Some(entry.id.clone()), ..About::default() };
             Effect::Emit(about, Event::EntryAppended { entry: None, entry_type: Some(entry.kind.clone()) })
         });
         announced.chain([effect]).collect::<Vec<_>>()

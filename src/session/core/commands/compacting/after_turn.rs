@@ -179,7 +179,7 @@ impl AfterTurn {
     /// Answers a cancel. Where it names a compaction that a restart would bring back, the answer waits for its entry.
     pub fn answer_cancel(&mut self, ticket: Ticket, all: Vec<Cancelled>) -> Option<Step> {
         match &mut self.withdrawn {
-            Some(withdrawn) if all.iter().any(|it| it.operation_id == withdrawn.id) => {
+            Some(withdrawn) if all.iter().any(|it| it.operation_id.as_ref() == Some(&withdrawn.id)) => {
                 withdrawn.cancels.push((ticket, all));
                 None
             }

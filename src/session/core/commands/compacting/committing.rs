@@ -18,6 +18,7 @@ use crate::{
             commands::{compacting::result::sent, founding, notices},
             costs::CostEntries,
             step::{Ended, Step, Write},
+            turns::prompts::Prompts,
             upkeep::Upkeep,
             work::Work,
         },
@@ -93,6 +94,7 @@ impl Write for CompactionWrite {
 pub(in crate::session::core) fn commit(
     base: &mut Base,
     upkeep: &mut Upkeep,
+    prompts: &Prompts,
     operation: Operation,
     draft: Draft,
 ) -> Option<Step> {
@@ -143,6 +145,8 @@ pub(in crate::session::core) fn commit(
             let mut mirrors = mirroring::with_mirrors(&path, &written, &draft.plan.prompts, &mut base.stamps);
             let parent = mirrors.last().unwrap_or(&entry).id.clone();
             mirrors.extend(upkeep.after_turn.entry_again(&parent, &mut base.stamps));
+            let parent = mirrors.last().unwrap_or(&entry).id.clone();
+            mirrors.extend(prompts.entry_again(&base.state.id, &parent, &mut base.stamps));
             Step::Write(Box::new(CompactionWrite { costs, entry, mirrors, draft: Box::new(draft) }))
         }
         Err(error) => Step::end(operation, End::Failed(Failure::Internal(error.to_string()))),

@@ -119,7 +119,8 @@ impl AfterTurn {
             let (id, data) = waits.unzip();
             let is_outdated = stored != id;
             let data = data.unwrap_or_else(|| json!({ "operationId": stored }));
-            is_outdated.then(|| entry_of(data, there.last().map(|leaf| &leaf.id), &stamp)).flatten()
+            let entry = is_outdated.then(|| entry_of(data, there.last().map(|leaf| &leaf.id), &stamp));
+            entry.flatten().into_iter().collect()
         }))
     }
 

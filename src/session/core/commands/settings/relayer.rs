@@ -31,7 +31,7 @@ impl SessionData {
 }
 
 /// Takes new layers from here on. What runs goes on with what it began with.
-pub(super) fn relayer(base: &mut Base, layers: Layers) {
+pub(in crate::session::core) fn relayer(base: &mut Base, layers: Layers) {
     let event = match base.state.relayer(layers) {
         Ok(None) => return,
         Ok(Some(sourced)) => {

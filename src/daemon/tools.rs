@@ -1,0 +1,36 @@
+//! `tools/set`: the tools that the client executes.
+
+use super::{Daemon, lock, routes::DaemonMethod};
+use crate::{
+    protocol::{ToolsSet, errors::Failure, types::ToolsSetParams},
+    session::{core::command::Command, handle::Mail},
+    wire::rpc::Reply,
+};
+use serde_json::Value;
+use std::sync::{Arc, Mutex};
+
+/// The tools of sessions that begin without tools of their own.
+#[derive(Default)]
+pub(super) struct DefaultTools(Mutex<Option<Vec<Value>>>);
+
+impl DefaultTools {
+    /// The tools now.
+    pub fn get(&self) -> Option<Vec<Value>> {
+        lock(&self.0).clone()
+    }
+}
+
+impl DaemonMethod for ToolsSet {
+    fn handle(daemon: &Arc<Daemon>, params: ToolsSetParams, reply: Reply) {
+        if let Err((at, what)) = params.check() {
+            return reply.fail(&Failure::params(format!("tools[{at}]"), what));
+        }
+        match params.session_id.clone() {
+            Some(id) => daemon.send(&id, Mail::Command(Command::edit::<Self>(params), reply)),
+            None => {
+                *lock(&daemon.tools.0) = Some(params.tools);
+                reply.ok(&());
+            }
+        }
+    }
+}

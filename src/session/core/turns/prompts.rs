@@ -1,0 +1,237 @@
+//! The messages that wait for a turn. They are in the file before their requests are answered, and each is delivered once, in
+//! order. After a cancel, a failure or a restart they wait for the user.
+//!
+//! An entry of the file has the whole queue, and the newest one on the path counts. A message that is delivered names its place in
+//! the queue, so that a crash between the message and the entry after it delivers nothing twice.
+
+use super::queued::{Lists, QueueWrite, QueueWritten, Waiting, entry_of};
+use crate::{
+    conversation::{
+        entry::{Entry, Stamps},
+        path::Path,
+    },
+    ids::{EntryId, SessionId},
+    log::Access,
+    protocol::{
+        errors::Failure,
+        events::Event,
+        types::{Behavior, Disposition, PromptAnswer, Queue, Queued},
+    },
+    session::{
+        core::{
+            base::Base,
+            parts::queue::TRY_AGAIN,
+            step::{Step, Write},
+        },
+        effects::{Answer, Ticket},
+        log_work::Adds,
+        state::State,
+    },
+    wire::outbox::About,
+};
+use std::sync::Arc;
+
+/// The most messages that wait.
+const MOST: usize = 256;
+
+/// The most bytes of messages that wait. Each change writes all of them.
+const MOST_BYTES: usize = 4 << 20;
+
+/// The messages that wait for a turn.
+#[derive(Default)]
+pub(in crate::session::core) struct Prompts {
+    lists: Lists,
+    /// Whether they wait for the user: nothing starts with them.
+    is_paused: bool,
+    /// Whether the newest entry on the path may have another queue.
+    is_outdated: bool,
+    /// Whether an entry of this session has a queue with messages.
+    is_used: bool,
+}
+
+impl Prompts {
+    /// The queue of an opened session. It waits for the user.
+    pub fn recalled(state: &State, access: Access) -> Self {
+        let lists = match access {
+            Access::Read => Lists::default(),
+            Access::Write | Access::Ephemeral => Lists::on(state.path(), &state.id),
+        };
+        Self { is_used: !lists.is_empty(), lists, is_paused: true, is_outdated: false }
+    }
+
+    /// The queue on the wire.
+    pub fn queue(&self) -> Queue {
+        let queued = |waiting: &Waiting| Queued { id: waiting.id.to_string(), text: waiting.message.text() };
+        Queue {
+            steering: self.lists.steering.iter().map(queued).collect(),
+            follow_up: self.lists.follow_up.iter().map(queued).collect(),
+        }
+    }
+
+    /// The event with the queue.
+    pub fn event(&self) -> Event {
+        Event::QueueChanged { queue: self.queue() }
+    }
+
+    /// Nothing starts with them before the user sends a message.
+    pub fn pause(&mut self) {
+        self.is_paused = true;
+    }
+
+    /// The user has sent a message: they follow it.
+    pub fn go_on(&mut self) {
+        self.is_paused = false;
+    }
+
+    /// The messages that steer the turn.
+    pub fn steering(&self) -> &[Waiting] {
+        &self.lists.steering
+    }
+
+    /// Whether a message steers the turn.
+    pub fn steers(&self) -> bool {
+        !self.lists.steering.is_empty()
+    }
+
+    /// The message that the next turn begins with.
+    pub fn next(&self) -> Option<&Waiting> {
+        self.lists.iter().next()
+    }
+
+    /// Whether a turn begins with one of them.
+    pub fn is_next(&self) -> bool {
+        !self.is_paused && !self.lists.is_empty()
+    }
+
+    /// Whether the newest entry on the path may have another queue.
+    pub fn is_outdated(&self) -> bool {
+        self.is_outdated
+    }
+
+    /// The session is on another path.
+    pub fn moved(&mut self, state: &State) {
+        self.is_outdated = self.is_used && Lists::on(state.path(), &state.id) != self.lists;
+    }
+
+    /// Adds a message. The request is answered when the queue is on disk.
+    pub fn add(&mut self, base: &mut Base, waiting: Waiting, behavior: Behavior, ticket: Ticket) -> Option<Step> {
+        let answer = PromptAnswer { turn_id: waiting.turn.clone(), disposition: Disposition::Queued };
+        let former = self.lists.clone();
+        match behavior {
+            Behavior::Steer => self.lists.steering.push(waiting),
+            Behavior::FollowUp => self.lists.follow_up.push(waiting),
+        }
+        if self.lists.iter().count() > MOST || self.lists.bytes() > MOST_BYTES {
+            self.lists = former;
+            return Some(Step::fail(ticket, &Failure::Overloaded { retry_after_ms: TRY_AGAIN }));
+        }
+        self.is_used = true;
+        self.write(base, Some((ticket, Answer::ok(&answer))), former)
+    }
+
+    /// Takes all messages out. The request is answered when the queue is on disk.
+    pub fn clear(&mut self, base: &mut Base, ticket: Ticket) -> Option<Step> {
+        let answer = Answer::ok(&self.queue());
+        if self.lists.is_empty() {
+            return Some(Step::Answer(ticket, answer));
+        }
+        let former = std::mem::take(&mut self.lists);
+        self.write(base, Some((ticket, answer)), former)
+    }
+
+    /// Messages are on disk as messages of the conversation. Returns whether there were any.
+    pub fn delivered(&mut self, ids: &[EntryId]) -> bool {
+        self.lists.retain(|id| !ids.contains(id));
+        !ids.is_empty()
+    }
+
+    /// Writes the queue, where the path has another one.
+    pub fn write_due(&mut self, base: &mut Base) -> Option<Step> {
+        self.is_outdated = false;
+        let is_right = Lists::on(base.state.path(), &base.state.id) == self.lists;
+        let former = self.lists.clone();
+        if is_right || base.writable().is_err() { None } else { self.write(base, None, former) }
+    }
+
+    fn write(&mut self, base: &mut Base, asker: Option<(Ticket, Answer)>, former: Lists) -> Option<Step> {
+        let parent = base.state.path().last().map(|leaf| leaf.id.clone());
+        match entry_of(&self.lists, &base.state.id, parent.as_ref(), &mut base.stamps) {
+            Some(entry) => Some(Step::Write(Box::new(QueueWrite { entry, asker, former }))),
+            None => {
+                self.lists = former;
+                let failure = Failure::Internal("the queue is no entry, which is a defect of abridged".to_owned());
+                asker.map(|(ticket, _)| Step::fail(ticket, &failure))
+            }
+        }
+    }
+
+    /// Takes the outcome of a write of the queue.
+    pub fn recorded(&mut self, base: &mut Base, outcome: QueueWritten) -> Option<Step> {
+        match outcome {
+            QueueWritten::Written(QueueWrite { entry, asker, .. }) => {
+                let is_asked = asker.is_some();
+                asker.into_iter().for_each(|(ticket, answer)| ticket.answer(answer));
+                base.effects.announce(&entry, None);
+                if is_asked {
+                    base.effects.emit(About::default(), self.event());
+                }
+                None
+            }
+            QueueWritten::Failed(QueueWrite { asker, former, .. }, failure) => {
+                self.lists = former;
+                asker.into_iter().for_each(|(ticket, _)| ticket.fail(&failure));
+                None
+            }
+            QueueWritten::Again(QueueWrite { asker, former, .. }) => self.write(base, asker, former),
+        }
+    }
+
+    /// The entry with the queue without some messages, which are delivered in the same write.
+    pub fn entry_without(
+        &self,
+        delivered: &[EntryId],
+        session: &SessionId,
+        parent: Option<&EntryId>,
+        stamps: &mut Stamps,
+    ) -> Option<Arc<Entry>> {
+        let mut lists = self.lists.clone();
+        lists.retain(|id| !delivered.contains(id));
+        entry_of(&lists, session, parent, stamps)
+    }
+
+    /// The entry with the queue once more, for the same write as a compaction that may cover the first.
+    pub fn entry_again(&self, session: &SessionId, parent: &EntryId, stamps: &mut Stamps) -> Option<Arc<Entry>> {
+        if self.lists.is_empty() { None } else { entry_of(&self.lists, session, Some(parent), stamps) }
+    }
+
+    /// Makes the entry with the queue for a path that the session moves to, where that path has another queue.
+    pub fn entry_there(&self, session: &SessionId, access: Access, stamps: &mut Stamps) -> Option<Adds> {
+        if access != Access::Write || !self.is_used {
+            return None;
+        }
+        let (lists, session, mut stamps) = (self.lists.clone(), session.clone(), stamps.fork());
+        Some(Box::new(move |there: &Path| {
+            let is_right = Lists::on(there, &session) == lists;
+            let leaf = there.last().map(|leaf| &leaf.id);
+            if is_right { Vec::new() } else { entry_of(&lists, &session, leaf, &mut stamps).into_iter().collect() }
+        }))
+    }
+}
+
+impl Write for QueueWrite {
+    fn entries(&self) -> Vec<Arc<Entry>> {
+        vec![self.entry.clone()]
+    }
+
+    fn written(self: Box<Self>, _: &mut Base) -> Vec<Step> {
+        vec![Step::Queue(QueueWritten::Written(*self))]
+    }
+
+    fn not_written(self: Box<Self>, _: &mut Base, failure: &Failure) -> Vec<Step> {
+        vec![Step::Queue(QueueWritten::Failed(*self, failure.clone()))]
+    }
+
+    fn again(self: Box<Self>, _: &mut Base) -> Vec<Step> {
+        vec![Step::Queue(QueueWritten::Again(*self))]
+    }
+}
