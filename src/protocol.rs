@@ -106,9 +106,9 @@ macro_rules! with_methods {
             request edit SessionReset = "session/reset": SessionParams => ResetAnswer;
             /// Adds a message of the user and runs a turn: the model is asked, and its calls go to the client as `tool/call`, until it
             /// answers without calls. While a turn or an operation runs, the message waits in the queue.
-            request session SessionPrompt = "session/prompt": PromptParams => PromptAnswer;
+            request command SessionPrompt = "session/prompt": PromptParams => PromptAnswer;
             /// Runs a turn on the context as it stands.
-            request session SessionContinue = "session/continue": SessionParams => ContinueAnswer;
+            request command SessionContinue = "session/continue": SessionParams => ContinueAnswer;
             /// Moves to another entry of the tree, on request with a summary of the branch that is left.
             request command SessionNavigate = "session/navigate": NavigateParams => NavigateAnswer;
             /// Extracts the knowledge of another session about a question into this one.

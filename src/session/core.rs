@@ -56,7 +56,7 @@ use crate::{
         commands::{
             compacting::{self, after_turn::AfterTurn, committing, ordering, reporting},
             context::Way,
-            founding, settings,
+            founding, settings, turns as prompting,
         },
         idle::{Idle, maintenance},
         recovering::Recoveries,
@@ -202,6 +202,12 @@ impl Core {
         &self.base.state
     }
 
+    /// The messages that wait for a turn.
+    #[must_use]
+    pub fn queue(&self) -> crate::protocol::types::Queue {
+        self.turns.prompts.queue()
+    }
+
     /// The hooks that the client answers for this session.
     #[must_use]
     pub fn hooks(&self) -> &Arc<Hooks> {
@@ -261,7 +267,7 @@ impl Core {
             }
         };
         self.follow(steps);
-        self.turns.tidy();
+        self.turns.tidy(&mut self.base);
         let ends = !self.base.ending.goes_on() || self.base.hooks.concerns_compaction();
         if ends || self.upkeep.ahead.is_stale(&self.base.state) {
             let steps = self.upkeep.ahead.throw_away(&self.base.facts());
@@ -402,6 +408,10 @@ impl Core {
                 let steps = compacting::begin(&mut self.base, &mut self.upkeep, params, ticket, time);
                 self.follow(steps);
                 self.base.count().into()
+            }
+            Command::Turn(request) => prompting::begin(&mut self.base, &mut self.turns, *request, ticket).into(),
+            Command::Transfer(request) if request.moves_on() && self.turns.none().is_err() => {
+                self.turns.none().map_or_else(|failure| ticket.fail(&failure), |()| ()).into()
             }
             Command::Transfer(request) => {
                 transfers::begin(&mut self.base, &mut self.upkeep.relays, *request, ticket).into()

@@ -137,6 +137,12 @@ impl<K: Kind, O: Outlet<K>> OpenOperations<K, O> {
         self.lock().operations.status()
     }
 
+    /// Whether an operation of this name is open.
+    #[must_use]
+    pub fn runs(&self, name: &str) -> bool {
+        self.lock().operations.runs(name)
+    }
+
     /// As `session/status` lists them.
     #[must_use]
     pub fn list(&self) -> Vec<RunningOperation> {

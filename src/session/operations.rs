@@ -413,6 +413,11 @@ impl<K: Kind, W> Operations<K, W> {
         self.status_of(|_| true)
     }
 
+    /// Whether an operation of this name is open.
+    pub fn runs(&self, name: &str) -> bool {
+        self.open.iter().any(|open| open.kind.name() == name)
+    }
+
     /// The innermost operation in the foreground: its id and the name of its kind.
     pub fn busy(&self) -> Option<(&OperationId, &'static str)> {
         let innermost = self.open.iter().rev().find(|open| self.status_kind(open).is_some());

@@ -114,7 +114,7 @@ pub(super) fn relief(base: &mut Base, upkeep: &mut Upkeep, at_leaf: &AtLeaf) -> 
     if decision.is_about_images() || !helps {
         return None;
     }
-    let to = promotion::larger_model(&base.state)?;
+    let to = promotion::larger_model(base)?;
     let from = base.state.model(base.state.path());
     let mut staged = Staged::default();
     staged.add(&base.state, &mut base.stamps, "model_change", &model_fields(&to)).ok()?;

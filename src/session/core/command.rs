@@ -6,9 +6,10 @@
 
 use super::edit::{self, Edit, EditMethod};
 use crate::{
+    ids::OperationId,
     protocol::{
         Method,
-        types::{AppendParams, CompactParams, HandoffParams, NavigateParams, ReferenceParams},
+        types::{AppendParams, Behavior, CompactParams, HandoffParams, NavigateParams, PromptMessage, ReferenceParams},
     },
     session::{core::Core, effects::Ticket},
 };
@@ -21,6 +22,8 @@ pub enum Command {
     Compact(CompactParams),
     /// A request that carries knowledge to another place. A cancel stops those that wait, too.
     Transfer(Box<TransferRequest>),
+    /// `session/prompt` or `session/continue`. A cancel stops those that wait, too: the message stays, and its turn ends at its start.
+    Turn(Box<TurnRequest>),
     /// A request that writes entries and is answered when they are on disk.
     Edit(Box<dyn Edit>),
     /// A request that writes nothing.
@@ -31,6 +34,14 @@ pub enum Command {
     HandOver,
     /// `session/close`, and a close that the daemon decides.
     Close,
+}
+
+/// A request for a turn.
+pub struct TurnRequest {
+    /// The message; none for a turn on the context as it stands.
+    pub prompt: Option<(PromptMessage, Behavior)>,
+    /// The turn as a cancel has named it before it began.
+    pub cancelled: Option<OperationId>,
 }
 
 /// A request for a transfer.
@@ -52,6 +63,12 @@ impl TransferRequest {
             Self::Reference(params) => params.wait,
             Self::Handoff(params) => params.wait.or(params.dry_run),
         }
+    }
+
+    /// Whether the conversation goes on elsewhere after it.
+    #[must_use]
+    pub fn moves_on(&self) -> bool {
+        !matches!(self, Self::Reference(_))
     }
 
     /// Whether it writes into the session.
@@ -106,14 +123,14 @@ impl Command {
     /// Whether it adds to the file.
     #[must_use]
     pub fn writes(&self) -> bool {
-        matches!(self, Self::Append(_) | Self::Compact(_) | Self::Transfer(_) | Self::Edit(_))
+        matches!(self, Self::Append(_) | Self::Compact(_) | Self::Transfer(_) | Self::Turn(_) | Self::Edit(_))
     }
 
     /// Whether it ends idle maintenance and starts its timer anew: it changes the session, or its user is there.
     #[must_use]
     pub fn is_activity(&self) -> bool {
         match self {
-            Self::Append(_) | Self::Edit(_) | Self::Transfer(_) | Self::Activity => true,
+            Self::Append(_) | Self::Edit(_) | Self::Transfer(_) | Self::Turn(_) | Self::Activity => true,
             Self::Compact(params) => params.dry_run != Some(true),
             Self::Call(_) | Self::HandOver | Self::Close => false,
         }

@@ -19,6 +19,6 @@ pub mod settings;
 pub mod status;
 mod subscribe;
 mod tree;
-mod turns;
+pub(in crate::session::core) mod turns;
 mod undo;
 mod usage;

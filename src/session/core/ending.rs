@@ -5,7 +5,7 @@ mod tests;
 
 use super::{
     Core,
-    base::{Ending, IndexBuild, following},
+    base::{Base, Ending, IndexBuild, following},
     command::Command,
     idle::{maintenance, rounds},
     parts::{log_gate::Back, waiting_contexts::WaitingContext},
@@ -214,7 +214,10 @@ impl Core {
         let before = self.unbegun.iter().filter(|it| matches!(it.end, End::Cancelled)).map(|it| &it.request);
         let before = before.filter(|request| which.is_none_or(|which| *which == request.id));
         let named = |request: &Unstarted| Cancelled::of(request.id.clone(), request.kind.name());
-        let starting = self.turns.cancel_starting(which).map(|id| Cancelled::of(id, TURN));
+        let Base { queue, stamps, .. } = &mut self.base;
+        let waiting = if which.is_none() { queue.cancel_turns(|| stamps.turn()) } else { Vec::new() };
+        let starting = self.turns.cancel_starting(which).into_iter().chain(waiting);
+        let starting = starting.map(|id| Cancelled::of(id, TURN)).collect::<Vec<_>>();
         let all =
             cancelling.named.iter().cloned().chain(before.chain(&unstarted).map(named)).chain(due).chain(starting);
         let answer = self.upkeep.after_turn.answer_cancel(ticket, all.collect());
@@ -270,12 +273,14 @@ impl Core {
                 && operation.has_ended()
             {
                 let kind = self.base.relay().map_or(&operation.kind, |around| &around.kind).clone();
+                let outer = self.base.around.as_ref().map_or(&operation.kind, |around| &around.kind).clone();
                 self.upkeep.rests_after(&self.base.state, &kind, &End::Cancelled);
                 self.base.waiting.go_on_after(&kind, &End::Cancelled);
                 self.base.work = Work::None;
                 self.base.around = None;
                 let turning = self.idle.rounds.leave_cancelled();
                 self.base.effects.turn_idle(turning);
+                self.turns.maintained(&mut self.base, &outer, &Maintained::Cancelled);
             }
             self.base.record_running();
         }

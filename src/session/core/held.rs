@@ -17,7 +17,7 @@ use crate::{
     session::{
         core::{
             Core, Input, Moment,
-            command::{Command, SessionMethod},
+            command::{Command, CommandMethod, SessionMethod},
             edit::EditMethod,
         },
         effects::{Answer, Effect, Sent, Ticket, TicketNumber},
@@ -199,6 +199,11 @@ impl Held {
     pub fn send_in_batch(&mut self, number: TicketNumber, command: Command) {
         let ticket = self.core.effects().ticket(number, Sent::InBatch);
         self.feed(Input::Command(command, ticket));
+    }
+
+    /// Sends a request of a kind of its own.
+    pub fn command<M: CommandMethod>(&mut self, number: TicketNumber, params: Value) {
+        self.send(number, M::command(serde_json::from_value(of_session(params)).expect("params")));
     }
 
     /// Sends a request that writes nothing.

@@ -264,7 +264,7 @@ impl Recoveries {
                 false => base.state.measure().compaction.switch().into(),
             },
             stale: stale && !planted(Fault::StaleForgotten),
-            larger: promotion::larger_model(&base.state),
+            larger: promotion::larger_model(base),
             attempts: match planted(Fault::AttemptsForgotten) {
                 true => Attempts::default(),
                 false => Attempts::before(base.state.path(), &judged.answer.id),

@@ -109,7 +109,7 @@ impl Outlook {
 impl Turns {
     /// The turns of an opened session: none runs, and the queue waits for a new message.
     pub fn recalled(base: &Base) -> Self {
-        let prompts = Prompts::recalled(&base.state, base.log.facts().access);
+        let prompts = Prompts::recalled(&base.state);
         Self { prompts, ..Self::default() }
     }
 
@@ -144,10 +144,20 @@ impl Turns {
     }
 
     /// Starts a turn with a message of the user, or on the context as it stands.
-    pub fn begin(&mut self, base: &mut Base, message: Option<PromptMessage>, ticket: Ticket) {
-        let id = base.stamps.turn();
-        self.prompts.go_on();
-        self.start(base, Starting::of(id, message, None, Asked::by(ticket, None)));
+    /// `cancelled`: a cancel has named it already.
+    pub fn begin(
+        &mut self,
+        base: &mut Base,
+        message: Option<PromptMessage>,
+        ticket: Ticket,
+        cancelled: Option<OperationId>,
+    ) {
+        let is_cancelled = cancelled.is_some();
+        if !is_cancelled {
+            self.prompts.go_on();
+        }
+        let id = cancelled.unwrap_or_else(|| base.stamps.turn());
+        self.start(base, Starting { is_cancelled, ..Starting::of(id, message, None, Asked::by(ticket, None)) });
     }
 
     /// Puts a message in the queue. The turn that runs takes it in, or the next one begins with it.
@@ -157,14 +167,17 @@ impl Turns {
         message: PromptMessage,
         behavior: Behavior,
         ticket: Ticket,
+        is_cancelled: bool,
     ) -> Option<Step> {
-        let turn = match (behavior, self.id()) {
-            (Behavior::Steer, Some(running)) => running.clone(),
-            _ => base.stamps.turn(),
-        };
-        self.prompts.go_on();
-        let waiting = Waiting { id: base.stamps.stamp().id, turn, message };
-        self.prompts.add(base, waiting, behavior, ticket)
+        // The turn that it begins, where none takes it in.
+        let own = base.stamps.turn();
+        let steered = self.id().filter(|_| behavior == Behavior::Steer && !is_cancelled).cloned();
+        let behavior = if steered.is_some() { behavior } else { Behavior::FollowUp };
+        if !is_cancelled {
+            self.prompts.go_on();
+        }
+        let waiting = Waiting { id: base.stamps.stamp().id, turn: own.clone(), message };
+        self.prompts.add(base, waiting, behavior, steered.unwrap_or(own), ticket)
     }
 
     /// Starts the turn of the next message of the queue.
@@ -253,7 +266,7 @@ impl Turns {
 
     /// The messages could not be written.
     pub fn not_written(&mut self, base: &mut Base, own: Own, failure: &Failure) -> Vec<Step> {
-        self.prompts.pause();
+        self.prompts.pause(base);
         if let Some(starting) = self.starting.take_if(|starting| starting.id == own.turn) {
             return starting.asked.into_request().map(|ticket| Step::fail(ticket, failure)).into_iter().collect();
         }
@@ -281,7 +294,7 @@ impl Turns {
         let Some(starting) = self.starting.take_if(|starting| starting.id == *id) else { return };
         let Starting { id, asked, refused, is_cancelled, .. } = starting;
         if let (Some(failure), Asked::Answered(_) | Asked::Batched(_), false) = (&refused, &asked, is_cancelled) {
-            self.prompts.pause();
+            self.prompts.pause(base);
             return asked.into_request().into_iter().for_each(|ticket| ticket.fail(failure));
         }
         let stop = Stop::default();
@@ -330,11 +343,12 @@ impl Turns {
         let steering: Vec<Waiting> = self.prompts.steering().to_vec();
         if !steering.is_empty() {
             running.phase = Phase::Writing;
-            running.is_reminded = false;
+            (running.is_reminded, running.was_reminded) = (false, false);
             return self.unwritten.push_back(Own::steering(turn, &steering));
         }
         if std::mem::take(&mut running.is_reminded) {
             running.phase = Phase::Writing;
+            running.was_reminded = true;
             let text = base.state.settings().prompts.get(Prompt::AutoContinue).to_owned();
             return self.unwritten.push_back(Own::reminder(turn, &text));
         }
@@ -362,7 +376,7 @@ impl Turns {
     fn end(&mut self, base: &mut Base, end: End<Product>) {
         let Some(running) = self.running.take() else { return };
         if !matches!(end, End::Completed(_)) {
-            self.prompts.pause();
+            self.prompts.pause(base);
         }
         if self.prompts.is_next() {
             base.operations.follow(Follows::Work);
@@ -388,9 +402,9 @@ impl Turns {
 
     /// Takes in that the turn was ended by something else: a cancel, or an operation that it gives way to. The text that the user
     /// saw stays.
-    pub fn tidy(&mut self) {
+    pub fn tidy(&mut self, base: &mut Base) {
         let Some(mut running) = self.running.take_if(|running| !running.operation.is_open()) else { return };
-        self.prompts.pause();
+        self.prompts.pause(base);
         self.unwritten.extend(running.rest());
     }
 }

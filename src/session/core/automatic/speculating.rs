@@ -52,9 +52,7 @@ impl Standing<'_> {
 /// Begins a summary ahead of the threshold, if the context is near it and nothing makes it smaller without one. `usage`: the
 /// usage after the append.
 pub(in crate::session::core) fn begin(base: &mut Base, ahead: &mut Ahead, decision: &Decision, usage: &Usage) {
-    if !ahead.is_due(decision, &base.facts())
-        || prunes_enough(&base.facts())
-        || promotion::larger_model(&base.state).is_some()
+    if !ahead.is_due(decision, &base.facts()) || prunes_enough(&base.facts()) || promotion::larger_model(base).is_some()
     {
         return;
     }

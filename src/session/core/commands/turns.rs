@@ -7,46 +7,66 @@ use crate::{
         types::{PromptParams, SessionParams},
     },
     session::{
-        core::{Core, command::SessionMethod, commands::compacting::after_turn::turn_is_over},
+        core::{
+            Core,
+            base::Base,
+            command::{Command, CommandMethod, SessionMethod, TurnRequest},
+            commands::compacting::after_turn::turn_is_over,
+            step::Step,
+            turns::Turns,
+        },
         effects::Ticket,
     },
 };
 
-impl SessionMethod for SessionPrompt {
-    fn handle(core: &mut Core, params: PromptParams, ticket: Ticket) {
-        let Core { base, turns, .. } = core;
+impl CommandMethod for SessionPrompt {
+    fn command(params: PromptParams) -> Command {
         let PromptParams { message, behavior, .. } = params;
-        if let Err(failure) = base.writable() {
-            return ticket.fail(&failure);
-        }
-        if message.is_empty() {
-            let what = "the message is empty; give a text, or content blocks";
-            return ticket.fail(&Failure::params("message", what));
-        }
-        if let Err(what) = message.check() {
-            return ticket.fail(&Failure::params("message", what));
-        }
-        if turns.none().and_then(|()| base.free()).is_ok() {
-            return turns.begin(base, Some(message), ticket);
-        }
-        let step = turns.queue(base, message, behavior.unwrap_or_default(), ticket);
-        core.follow(step);
+        Command::Turn(Box::new(TurnRequest { prompt: Some((message, behavior.unwrap_or_default())), cancelled: None }))
     }
 }
 
-impl SessionMethod for SessionContinue {
-    fn handle(core: &mut Core, _: SessionParams, ticket: Ticket) {
-        let Core { base, turns, .. } = core;
-        let free = base.writable().and_then(|()| turns.none()).and_then(|()| base.free());
-        if let Err(failure) = free {
-            return ticket.fail(&failure);
+impl CommandMethod for SessionContinue {
+    fn command(_: SessionParams) -> Command {
+        Command::Turn(Box::new(TurnRequest { prompt: None, cancelled: None }))
+    }
+}
+
+/// Begins a turn, or puts its message in the queue.
+pub(in crate::session::core) fn begin(
+    base: &mut Base,
+    turns: &mut Turns,
+    request: TurnRequest,
+    ticket: Ticket,
+) -> Option<Step> {
+    let TurnRequest { prompt, cancelled } = request;
+    let free = turns.none().and_then(|()| base.free());
+    let checked = base.writable().and_then(|()| match &prompt {
+        Some((message, _)) if message.is_empty() => {
+            Err(Failure::params("message", "the message is empty; give a text, or content blocks"))
         }
-        let is_empty = !base.state.path().iter().any(|entry| entry.in_context());
-        if is_empty || turn_is_over(base.state.path()) {
+        Some((message, _)) => message.check().map_err(|what| Failure::params("message", what)),
+        None => free.clone().and_then(|()| awaits_answer(base)),
+    });
+    match (checked, prompt) {
+        (Err(failure), _) => return Some(Step::fail(ticket, &failure)),
+        (Ok(()), Some((message, behavior))) if free.is_err() => {
+            return turns.queue(base, message, behavior, ticket, cancelled.is_some());
+        }
+        (Ok(()), prompt) => turns.begin(base, prompt.map(|(message, _)| message), ticket, cancelled),
+    }
+    None
+}
+
+/// Refuses to continue a conversation in which nothing waits for an answer.
+fn awaits_answer(base: &Base) -> Result<(), Failure> {
+    let is_empty = !base.state.path().iter().any(|entry| entry.in_context());
+    match is_empty || turn_is_over(base.state.path()) {
+        true => {
             let what = "the conversation waits for no answer; send a message with session/prompt";
-            return ticket.fail(&Failure::params("sessionId", what));
+            Err(Failure::params("sessionId", what))
         }
-        turns.begin(base, None, ticket);
+        false => Ok(()),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The commands of a session that wait for their turn.
 
 use crate::{
+    ids::OperationId,
     protocol::errors::Failure,
     session::{core::command::Command, effects::Ticket},
 };
@@ -48,6 +49,21 @@ impl Queue {
         let (taken, left): (Vec<_>, Vec<_>) = self.drain().partition(|(command, _)| wanted(command));
         self.0.extend(left);
         taken
+    }
+
+    /// A cancel stops the turns that wait. Each is named by `id`.
+    pub fn cancel_turns(&mut self, mut id: impl FnMut() -> OperationId) -> Vec<OperationId> {
+        let mut named = Vec::new();
+        for (command, _) in &mut self.0 {
+            if let Command::Turn(request) = command
+                && request.cancelled.is_none()
+            {
+                let id = id();
+                named.push(id.clone());
+                request.cancelled = Some(id);
+            }
+        }
+        named
     }
 
     /// Whether a command waits that `wanted` selects.

@@ -2,14 +2,18 @@
 
 use crate::{
     models::{self, Budget, ModelRef, SaidBy},
-    session::state::State,
+    protocol::types::TURN,
+    session::core::base::Base,
 };
 
 /// The model that the settings name for a context that is too large for the session's, if the client asks the model that
 /// a context names and the context is below its threshold.
-pub(in crate::session::core) fn larger_model(state: &State) -> Option<ModelRef> {
+pub(in crate::session::core) fn larger_model(base: &Base) -> Option<ModelRef> {
+    let state = &base.state;
     let settings = &state.settings().settings;
-    if !settings.context_promotion.enabled || !state.client_switches_models() {
+    // In a turn the daemon itself asks the model.
+    let may_switch = state.client_switches_models() || base.operations.runs(TURN);
+    if !settings.context_promotion.enabled || !may_switch {
         return None;
     }
     let model = state.model(state.path())?;

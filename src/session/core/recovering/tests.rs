@@ -483,11 +483,11 @@ fn a_larger_model_takes_a_context_up_to_its_threshold() {
     let size = promoting(20_000, json!({}), SessionData::default()).core.base.state.measure().context_tokens;
     for (threshold, expected) in [(size, true), (size - 1, false)] {
         let held = promoting(20_000, json!({"thresholdTokens": threshold}), SessionData::default());
-        assert_eq!(promotion::larger_model(&held.core.base.state).is_some(), expected, "{threshold} of {size}");
+        assert_eq!(promotion::larger_model(&held.core.base).is_some(), expected, "{threshold} of {size}");
     }
     for (window, expected) in [(10_001, true), (10_000, false)] {
         let held = promoting(window, json!({"thresholdPercent": 99}), SessionData::default());
-        assert_eq!(promotion::larger_model(&held.core.base.state).is_some(), expected, "{window}");
+        assert_eq!(promotion::larger_model(&held.core.base).is_some(), expected, "{window}");
     }
 }
 
@@ -536,7 +536,7 @@ fn the_windows_that_a_larger_model_has_shown_limit_it() {
             1 => held.core.base.state.learned = learned("anthropic/claude-opus-4-5", 9_000),
             _ => held.core.base.state.learned.see(&larger, 9_000),
         }
-        assert_eq!(promotion::larger_model(&held.core.base.state).is_some(), expected, "{teach}");
+        assert_eq!(promotion::larger_model(&held.core.base).is_some(), expected, "{teach}");
     }
 }
 
@@ -551,7 +551,7 @@ fn system_prompt_and_tools_count_for_a_larger_model() {
         let fullness = held.core.base.state.measure();
         let (threshold, overhead) = (40_000 - 16_384, fullness.budget.overhead());
         assert!(overhead > threshold && fullness.context_tokens > threshold, "the reserve gives way: {overhead}");
-        assert_eq!(promotion::larger_model(&held.core.base.state).is_some(), expected);
+        assert_eq!(promotion::larger_model(&held.core.base).is_some(), expected);
     }
 }
 

@@ -10,7 +10,7 @@ use crate::{
         entry::{Entry, Stamps},
         path::Path,
     },
-    ids::{EntryId, SessionId},
+    ids::{EntryId, OperationId, SessionId},
     log::Access,
     protocol::{
         errors::Failure,
@@ -32,10 +32,10 @@ use crate::{
 use std::sync::Arc;
 
 /// The most messages that wait.
-const MOST: usize = 256;
+const MOST: usize = 64;
 
-/// The most bytes of messages that wait. Each change writes all of them.
-const MOST_BYTES: usize = 4 << 20;
+/// The most bytes of messages that wait, where it is not one alone. Each change writes all of them.
+const MOST_BYTES: usize = 1 << 20;
 
 /// The messages that wait for a turn.
 #[derive(Default)]
@@ -51,11 +51,9 @@ pub(in crate::session::core) struct Prompts {
 
 impl Prompts {
     /// The queue of an opened session. It waits for the user.
-    pub fn recalled(state: &State, access: Access) -> Self {
-        let lists = match access {
-            Access::Read => Lists::default(),
-            Access::Write | Access::Ephemeral => Lists::on(state.path(), &state.id),
-        };
+    pub fn recalled(state: &State) -> Self {
+        let mut lists = Lists::on(state.path(), &state.id);
+        lists.rest();
         Self { is_used: !lists.is_empty(), lists, is_paused: true, is_outdated: false }
     }
 
@@ -74,8 +72,11 @@ impl Prompts {
     }
 
     /// Nothing starts with them before the user sends a message.
-    pub fn pause(&mut self) {
+    pub fn pause(&mut self, base: &Base) {
         self.is_paused = true;
+        if self.lists.rest() {
+            base.effects.emit(About::default(), self.event());
+        }
     }
 
     /// The user has sent a message: they follow it.
@@ -113,15 +114,23 @@ impl Prompts {
         self.is_outdated = self.is_used && Lists::on(state.path(), &state.id) != self.lists;
     }
 
-    /// Adds a message. The request is answered when the queue is on disk.
-    pub fn add(&mut self, base: &mut Base, waiting: Waiting, behavior: Behavior, ticket: Ticket) -> Option<Step> {
-        let answer = PromptAnswer { turn_id: waiting.turn.clone(), disposition: Disposition::Queued };
+    /// Adds a message. The request is answered with this turn when the queue is on disk.
+    pub fn add(
+        &mut self,
+        base: &mut Base,
+        waiting: Waiting,
+        behavior: Behavior,
+        turn_id: OperationId,
+        ticket: Ticket,
+    ) -> Option<Step> {
+        let answer = PromptAnswer { turn_id, disposition: Disposition::Queued };
         let former = self.lists.clone();
         match behavior {
             Behavior::Steer => self.lists.steering.push(waiting),
             Behavior::FollowUp => self.lists.follow_up.push(waiting),
         }
-        if self.lists.iter().count() > MOST || self.lists.bytes() > MOST_BYTES {
+        let is_alone = former.is_empty();
+        if !is_alone && (self.lists.iter().count() > MOST || self.lists.bytes() > MOST_BYTES) {
             self.lists = former;
             return Some(Step::fail(ticket, &Failure::Overloaded { retry_after_ms: TRY_AGAIN }));
         }

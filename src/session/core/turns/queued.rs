@@ -20,7 +20,7 @@ use std::{collections::HashSet, sync::Arc};
 pub(in crate::session::core) struct Waiting {
     /// Its id in the queue.
     pub id: EntryId,
-    /// The turn that it begins, or the one that it steers.
+    /// The turn that it begins, where it steers none.
     pub turn: OperationId,
     pub message: PromptMessage,
 }
@@ -70,6 +70,14 @@ impl Lists {
     pub fn retain(&mut self, keeps: impl Fn(&EntryId) -> bool) {
         self.steering.retain(|waiting| keeps(&waiting.id));
         self.follow_up.retain(|waiting| keeps(&waiting.id));
+    }
+
+    /// No turn runs that they steer: they wait for turns of their own. Returns whether there were any.
+    pub fn rest(&mut self) -> bool {
+        let steering = std::mem::take(&mut self.steering);
+        let is_any = !steering.is_empty();
+        self.follow_up.splice(0..0, steering);
+        is_any
     }
 
     pub fn is_empty(&self) -> bool {

@@ -27,12 +27,19 @@ use crate::{
     },
 };
 
+/// The most answers in a row that call nothing but tools that there are not.
+const MOST_LOST: u32 = 5;
+
 /// A turn that runs.
 pub(super) struct Running {
     pub operation: Operation,
     pub phase: Phase,
     /// Whether a message lets the model go on after a compaction.
     pub is_reminded: bool,
+    /// Whether there was such a message since the last message of the user or the last call.
+    pub was_reminded: bool,
+    /// The answers in a row that called nothing but tools that there are not.
+    lost: u32,
     /// The text of the answer so far, and the place of the part that grows.
     heard: String,
     part: usize,
@@ -66,6 +73,8 @@ impl Running {
             operation,
             phase: Phase::Ready,
             is_reminded: false,
+            was_reminded: false,
+            lost: 0,
             heard: String::new(),
             part: 0,
             unexecuted: Vec::new(),
@@ -147,13 +156,14 @@ impl Running {
                 }
                 self.phase = Phase::Ready;
             }
-            None => self.execute(base, calls),
+            None => return self.execute(base, calls),
         }
         None
     }
 
-    /// Lets the client execute the calls. A tool that there is not has its result at once.
-    fn execute(&mut self, base: &mut Base, calls: Vec<ToolCall>) {
+    /// Lets the client execute the calls. A tool that there is not has its result at once. Returns the end of the turn, if the model
+    /// calls nothing else again and again.
+    fn execute(&mut self, base: &mut Base, calls: Vec<ToolCall>) -> Option<End<Product>> {
         let known: Vec<String> =
             base.state.instructions().tools().unwrap_or_default().iter().filter_map(name_of).collect();
         let record = |open| base.lock.record(open, &base.effects);
@@ -172,10 +182,22 @@ impl Running {
             let turn = self.operation.id.clone();
             self.unexecuted.push(Own::result(turn, id, &name, Executed::failed(what)));
         }
-        if !calls.is_empty() {
+        if calls.is_empty() {
+            self.lost += 1;
+            if self.lost == MOST_LOST {
+                let what = format!(
+                    "the model called only tools that there are not, {MOST_LOST} times in a row; set the tools of the session \
+                     with tools/set, then call session/continue"
+                );
+                let failure = Failure::Provider { provider: None, model: None, status: None, retryable: false, what };
+                return Some(End::Failed(failure));
+            }
+        } else {
+            (self.lost, self.was_reminded) = (0, false);
             let (id, stop) = (self.operation.id.clone(), self.operation.stop.clone());
             base.effects.start(Job::Turn(TurnOrder::Execute(ExecuteOrder { id, calls, stop })));
         }
+        None
     }
 
     /// The results of calls that the client does not execute.
@@ -211,6 +233,7 @@ impl Running {
             (OperationKind::Recovery(_), Maintained::Not(failure)) => return Some(End::Failed(failure.clone())),
             (OperationKind::Recovery(_), Maintained::Cancelled) => return Some(End::Cancelled),
             (OperationKind::Compaction(Reason::Threshold) | OperationKind::Relay(_), _) => {
+                let continues = continues && !self.was_reminded;
                 if let Phase::Compacting(stop) = &self.phase {
                     if !is_compacted || !continues {
                         return Some(End::Completed(Product::Answered(stop.clone())));

@@ -6,13 +6,12 @@ use crate::{
     protocol::{
         SessionClearQueue, SessionContinue, SessionNavigate, SessionPrompt, SessionStatus,
         events::{Event, Reason},
-        types::{NavigateParams, Outcome},
+        types::Outcome,
     },
     provider::Delta,
     session::{
         core::{
             Input,
-            command::CommandMethod as _,
             held::{Held, answer, draft, events, job, line, message, messages, outcomes, plan, started},
         },
         effects::{Effect, TicketNumber},
@@ -79,7 +78,12 @@ impl Play {
     }
 
     fn prompt(&mut self, number: TicketNumber, params: Value) {
-        self.held.call::<SessionPrompt>(number, params);
+        self.held.command::<SessionPrompt>(number, params);
+        self.perform(Vec::new());
+    }
+
+    fn go_on(&mut self, number: TicketNumber) {
+        self.held.command::<SessionContinue>(number, json!({}));
         self.perform(Vec::new());
     }
 
@@ -315,8 +319,7 @@ fn a_model_that_cannot_be_asked_is_an_error_and_the_message_stays() {
     assert_eq!(play.result(1), json!("provider_error"));
     assert_eq!((play.said(), play.has_step()), (vec!["user: Hello.".to_owned()], false));
     assert!(!play.told().contains(&"turn_start"));
-    play.held.call::<SessionContinue>(2, json!({}));
-    play.perform(Vec::new());
+    play.go_on(2);
     let turn = play.route();
     play.answer(&turn, "Hi.", &[], "stop");
     assert_eq!(play.said(), ["user: Hello.", "assistant: Hi."]);
@@ -327,8 +330,7 @@ fn a_turn_goes_on_only_where_something_waits_for_an_answer() {
     let mut play = Play::new();
     let turn = play.begin(1, "Hello.");
     play.answer(&turn, "Hi.", &[], "stop");
-    play.held.call::<SessionContinue>(2, json!({}));
-    play.perform(Vec::new());
+    play.go_on(2);
     assert_eq!(play.result(2), json!("invalid_params"));
 }
 
@@ -454,11 +456,9 @@ fn the_queue_survives_a_compaction_and_a_move() {
     play.compact();
     assert_eq!(play.ends(), [Outcome::Cancelled], "the turn gives way");
     assert_eq!(outcomes(&play.seen), [Outcome::Completed]);
-    let params: NavigateParams =
-        serde_json::from_value(json!({"sessionId": "held", "targetEntryId": "e5"})).expect("params");
     let mut play = play.reopened();
     assert_eq!(play.queue(), queue_of([&[], &["A."]]));
-    play.held.send(4, SessionNavigate::command(params));
+    play.held.command::<SessionNavigate>(4, json!({"targetEntryId": "e5"}));
     play.perform(Vec::new());
     assert_eq!(play.held.core.state().visible_leaf(), Some("e4".into()));
     assert_eq!(play.queue(), queue_of([&[], &["A."]]));
@@ -588,7 +588,7 @@ fn messages_that_cannot_be_written_end_the_turn() {
 #[test]
 fn a_write_that_another_program_was_faster_than_is_repeated() {
     let mut held = Held::new();
-    held.call::<SessionPrompt>(1, json!({"message": "First."}));
+    held.command::<SessionPrompt>(1, json!({"message": "First."}));
     let Job::Turn(TurnOrder::Route(order)) = job(held.turn()) else { panic!("the model is looked for first") };
     held.feed(Input::Turned(order.id, TurnReport::Routed(None)));
     let Some(work @ LogWork::Append(_)) = crate::session::core::held::log_work(held.turn()) else { panic!("a write") };
@@ -598,4 +598,137 @@ fn a_write_that_another_program_was_faster_than_is_repeated() {
     play.perform(effects);
     assert_eq!(play.result(1)["disposition"], json!("started"));
     assert_eq!(play.said().iter().filter(|said| *said == "user: First.").count(), 1);
+}
+
+#[test]
+fn a_model_that_is_cut_off_again_after_a_compaction_is_not_asked_without_end() {
+    let mut play = near_threshold();
+    let turn = play.begin(1, "Write.");
+    play.answer(&turn, &"word ".repeat(2_000), &[], "length");
+    play.compact();
+    assert_eq!((play.asked(), play.ends()), (turn.clone(), vec![]));
+    assert!(play.said().last().is_some_and(|last| last.starts_with("developer: ")));
+    play.answer(&turn, &"word ".repeat(2_000), &[], "length");
+    play.compact();
+    assert_eq!((play.ends(), play.has_step()), (vec![Outcome::Completed], false));
+}
+
+#[test]
+fn a_cancel_during_a_compaction_inside_a_turn_ends_the_turn() {
+    let mut play = near_threshold();
+    let turn = play.begin(1, "Read.");
+    play.answer(&turn, "I read.", &[("c1", "read")], "toolUse");
+    play.step();
+    play.execute(&turn, "c1", &"word ".repeat(2_000));
+    assert_eq!(started(&play.seen), [Reason::Threshold]);
+    play.cancel(2);
+    assert_eq!((play.ends(), play.has_step()), (vec![Outcome::Cancelled], false));
+    play.prompt(3, json!({"message": "Again."}));
+    let TurnOrder::Route(order) = play.step() else { panic!("the model is looked for first") };
+    play.report(&order.id, TurnReport::Routed(None));
+    play.jobs.retain(|job| !matches!(job, Job::Plan(order) if order.stop.requested()));
+    play.compact();
+    let turn = play.asked();
+    play.answer(&turn, "Yes.", &[], "stop");
+    assert_eq!(play.ends(), [Outcome::Cancelled, Outcome::Completed]);
+}
+
+#[test]
+fn a_move_is_busy_while_a_turn_runs() {
+    let mut play = Play::new();
+    let turn = play.begin(1, "First.");
+    play.held.command::<SessionNavigate>(2, json!({"targetEntryId": "e5"}));
+    play.perform(Vec::new());
+    assert_eq!(play.result(2), json!("busy"));
+    play.answer(&turn, "Done.", &[], "stop");
+    assert_eq!(play.said(), ["user: First.", "assistant: Done."]);
+}
+
+#[test]
+fn a_cancel_ends_turns_that_wait_for_other_work_and_keeps_their_messages() {
+    let mut play = Play::new();
+    play.held.append(1);
+    let effects = play.held.turn();
+    play.held.command::<SessionPrompt>(2, json!({"message": "First."}));
+    play.cancel(3);
+    let cancelled = play.result(3)["cancelled"].clone();
+    play.perform(effects);
+    let TurnOrder::Route(order) = play.step() else { panic!("the model is looked for first") };
+    assert_eq!(cancelled, json!([{"turnId": order.id, "kind": "turn"}]));
+    play.report(&order.id, TurnReport::Routed(None));
+    assert_eq!((play.ends(), play.has_step()), (vec![Outcome::Cancelled], false));
+    assert_eq!(play.said().last().map(String::as_str), Some("user: First."));
+}
+
+#[test]
+fn each_message_of_the_queue_has_a_turn_of_its_own() {
+    let mut play = Play::new();
+    let turn = play.begin(1, "First.");
+    for number in 2..5 {
+        play.prompt(number, json!({"message": format!("Message {number}.")}));
+    }
+    play.prompt(5, json!({"message": "Steers.", "behavior": "steer"}));
+    let mut ids: Vec<Value> = (1..5).map(|number| play.result(number)["turnId"].clone()).collect();
+    assert_eq!(play.result(5)["turnId"], json!(turn));
+    ids.dedup();
+    assert_eq!(ids.len(), 4);
+    play.answer(&turn, "Done.", &[], "stop");
+    assert_eq!(play.asked(), turn, "it is steered");
+    play.answer(&turn, "Done.", &[], "stop");
+    assert_eq!(json!(play.route()), ids[1]);
+}
+
+#[test]
+fn messages_beyond_the_limits_of_the_queue_are_refused_and_a_large_one_alone_is_not() {
+    let mut play = Play::new();
+    play.begin(1, "First.");
+    play.prompt(2, json!({"message": "x".repeat(2 << 20)}));
+    assert_eq!(play.result(2)["disposition"], json!("queued"));
+    play.prompt(3, json!({"message": "One more."}));
+    assert_eq!(play.result(3), json!("overloaded"));
+    let mut play = Play::new();
+    play.begin(1, "First.");
+    for number in 2..66 {
+        play.prompt(number, json!({"message": "A."}));
+        assert_eq!(play.result(number)["disposition"], json!("queued"));
+    }
+    play.prompt(66, json!({"message": "B."}));
+    assert_eq!(play.result(66), json!("overloaded"));
+    assert_eq!(play.queue()[1].len(), 64);
+}
+
+#[test]
+fn a_model_that_calls_only_unknown_tools_is_stopped() {
+    let mut play = Play::new();
+    let turn = play.begin(1, "Fly.");
+    for answer in 1..5 {
+        play.answer(&turn, "I fly.", &[("c1", "fly")], "toolUse");
+        assert_eq!((play.asked(), play.ends()), (turn.clone(), vec![]), "{answer}");
+    }
+    play.answer(&turn, "I fly.", &[("c1", "fly")], "toolUse");
+    assert_eq!((play.ends(), play.has_step()), (vec![Outcome::Failed], false));
+    let mut play = Play::new();
+    let turn = play.begin(1, "Fly.");
+    for tool in ["fly", "fly", "fly", "fly", "read", "fly", "fly", "fly", "fly"] {
+        play.answer(&turn, "I try.", &[("c1", tool)], "toolUse");
+        if tool == "read" {
+            play.step();
+            play.execute(&turn, "c1", "text");
+        }
+        assert_eq!((play.asked(), play.ends()), (turn.clone(), vec![]));
+    }
+}
+
+#[test]
+fn a_message_that_steers_a_turn_that_is_cancelled_waits_first_in_the_queue() {
+    let mut play = Play::new();
+    play.begin(1, "First.");
+    play.prompt(2, json!({"message": "Later."}));
+    play.prompt(3, json!({"message": "Steers.", "behavior": "steer"}));
+    assert_eq!(play.queue(), queue_of([&["Steers."], &["Later."]]));
+    play.told();
+    play.cancel(4);
+    assert!(play.told().contains(&"queue_changed"));
+    assert_eq!(play.queue(), queue_of([&[], &["Steers.", "Later."]]));
+    assert_eq!(play.reopened().queue(), queue_of([&[], &["Steers.", "Later."]]));
 }

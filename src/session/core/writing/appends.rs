@@ -19,6 +19,7 @@ use crate::{
             turns::Own,
         },
         effects::Ticket,
+        jobs::defect,
         state::State,
     },
 };
@@ -60,6 +61,14 @@ impl Write for Appends {
             Asker::Turn(own) => Step::OwnNotWritten(own, failure.clone()),
         };
         self.0.into_iter().map(failed).collect()
+    }
+
+    fn lost(self: Box<Self>) -> Vec<Step> {
+        let lost = |append: Append| match append.asker {
+            Asker::Client(_) => None,
+            Asker::Turn(own) => Some(Step::OwnNotWritten(own, defect())),
+        };
+        self.0.into_iter().filter_map(lost).collect()
     }
 
     fn again(self: Box<Self>, base: &mut Base) -> Vec<Step> {
