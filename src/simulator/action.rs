@@ -415,6 +415,13 @@ pub enum Request {
     Close,
     /// `session/navigate`
     Navigate(Navigating),
+    /// `session/prompt`
+    Prompt {
+        /// Whether it steers a turn that runs.
+        steers: bool,
+    },
+    /// `session/continue`
+    Continue,
 }
 
 /// Params of `session/compact`.

@@ -2,6 +2,7 @@
 
 pub mod lying;
 mod tree;
+pub mod turning;
 
 use super::{
     action::{

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     ask::{
         Pending,
-        client::{Client, Completion, HookCall, Unanswered},
+        client::{Client, Completion, Executed, Execution, HookCall, Unanswered},
         clock::{Clock as _, after},
         purpose::Purpose,
         routes::{Provider, Routes},
@@ -248,7 +248,9 @@ impl Receipt<'_> {
         if let End::Fails(fault) = end {
             return Err(fault.trouble(Reach::Refused));
         }
-        let answer = texts::answer(&self.step.text, prompt);
+        // An answer in a turn has no headings to fill. With those of the summaries in the context it would be as long as they are.
+        let is_summary = purpose(prompt).is_some() || prompt.contains("</conversation>");
+        let answer = texts::answer(&self.step.text, if is_summary { prompt } else { "" });
         let pieces = pieces(&answer, self.step.pieces);
         for (at, piece) in pieces.iter().enumerate() {
             self.breaks(at, stall).await?;
@@ -357,6 +359,15 @@ impl Client for Models {
                     Err(Unanswered::Error(text))
                 }
             }
+        })
+    }
+
+    fn execute(&self, execution: Execution) -> Pending<'_, Result<Executed, Unanswered>> {
+        let wait = Duration::from_millis(50 * (1 + execution.call.as_str().len() as u64 % 40));
+        let content = format!("The result of {}.", execution.call).into();
+        Box::pin(async move {
+            self.clock.sleep_until(after(self.clock.now(), wait)).await;
+            Ok(Executed { content, is_error: false })
         })
     }
 

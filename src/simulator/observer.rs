@@ -8,6 +8,7 @@ mod budget;
 mod calls;
 mod cancels;
 mod contexts;
+mod daemon_turns;
 mod due;
 mod events;
 mod file;
@@ -49,6 +50,7 @@ use budget::Budget;
 use calls::Calls;
 use cancels::Cancels;
 use contexts::Contexts;
+use daemon_turns::DaemonTurns;
 use file::File;
 use hooks::Hooks;
 use idle::Idling;
@@ -126,6 +128,14 @@ pub struct Observer {
     spending: Spending,
     /// The size that the session shared last.
     shared: Option<u64>,
+    marks: Marks,
+    /// In a session whose client lets the daemon run turns: the rules about them, in the place of all others.
+    daemon: Option<Box<DaemonTurns>>,
+}
+
+/// Facts of a life of a session.
+#[derive(Debug, Default)]
+struct Marks {
     /// Whether the index was there after the last input.
     indexed: bool,
     /// Whether a write failed in this life.
@@ -133,17 +143,26 @@ pub struct Observer {
 }
 
 impl Observer {
+    /// A checker for a session whose client lets the daemon run turns.
+    #[must_use]
+    pub fn of_turns() -> Self {
+        Self { daemon: Some(Box::default()), ..Self::default() }
+    }
+
     /// The session is about to be opened: for the first time, again after a crash, or again after it was closed.
     ///
     /// # Errors
     /// When a durable line has changed, or a closed session left something open.
     pub fn opens(&mut self, disk: &Disk, access: Access) -> Verdict {
+        if self.daemon.is_some() {
+            return Ok(());
+        }
         self.status = StatusLine::default();
         self.cancels = Cancels::default();
         (self.turns, self.usage) = (Turns::default(), UsageSent::default());
         (self.idling, self.hooks) = (Idling::default(), Hooks::default());
         self.recoveries.opens();
-        (self.shared, self.indexed, self.write_failed) = (None, false, false);
+        (self.shared, self.marks) = (None, Marks::default());
         self.requests.opens();
         self.file.opens(disk, access)?;
         self.budget.opens(&self.file.entries());
@@ -158,10 +177,13 @@ impl Observer {
 
     /// An input goes into the core.
     pub fn feeds(&mut self, input: &Input) {
+        if self.daemon.is_some() {
+            return;
+        }
         self.recoveries.feeds(input);
         self.idling.feeds(input);
         match input {
-            Input::Command(_, ticket) => self.turns.reached(ticket.number(), &self.requests, self.indexed),
+            Input::Command(_, ticket) => self.turns.reached(ticket.number(), &self.requests, self.marks.indexed),
             Input::Cancel(_, ticket) => {
                 self.cancels.reaches(ticket.number(), &self.requests, &self.operations, &self.later)
             }
@@ -180,7 +202,7 @@ impl Observer {
             Input::Hooks(hooks) => self.hooks.registers(hooks),
             Input::Turn => {
                 self.turns.begins();
-                self.operations.turn_begins(self.indexed);
+                self.operations.turn_begins(self.marks.indexed);
             }
             Input::Planned(id, result) => self.operations.planned(id, result.is_ok()),
             Input::Drafted(id, result) => {
@@ -196,7 +218,7 @@ impl Observer {
             Input::Counted => self.operations.counted(),
             Input::Log(done, _) => {
                 // Lines of a write that was not confirmed, or was lost, are not announced.
-                self.write_failed |= matches!(done, None | Some(LogDone::Wrote { appended: Err(_), .. }));
+                self.marks.write_failed |= matches!(done, None | Some(LogDone::Wrote { appended: Err(_), .. }));
                 self.operations.log_is_back();
                 self.turns.log_is_back(done.is_none());
             }
@@ -211,6 +233,9 @@ impl Observer {
 
     /// The client is asked by a hook.
     pub fn hook_is_asked(&mut self, call: Called) {
+        if self.daemon.is_some() {
+            return;
+        }
         self.hooks.asked(call);
     }
 
@@ -226,6 +251,9 @@ impl Observer {
 
     /// So many requests were sent to models until now. Models may have read so many of their tokens.
     pub fn models_were_asked(&mut self, requests: u64, tokens: u64, now: Clocks) {
+        if self.daemon.is_some() {
+            return;
+        }
         self.spending.sent(tokens, now);
         self.budget.sent(requests, now.day);
         self.calls.sent(requests);
@@ -233,6 +261,9 @@ impl Observer {
 
     /// A request is sent. `session/cancel` is a request too.
     pub fn sent(&mut self, request: TicketNumber, method: &'static str, params: Value, sent: Sent) {
+        if let Some(daemon) = &mut self.daemon {
+            return daemon.sent(request, method, &params);
+        }
         self.status.request_sent();
         self.requests.sent(request, method, params, sent);
     }
@@ -242,6 +273,9 @@ impl Observer {
     /// # Errors
     /// When it breaks a rule.
     pub fn performed(&mut self, effect: &Effect, disk: &Disk) -> Verdict {
+        if let Some(daemon) = &mut self.daemon {
+            return daemon.performed(effect);
+        }
         self.file.look(disk)?;
         self.cancels.permits(effect)?;
         self.status.permits(effect, self.operations.follows(&self.requests))?;
@@ -317,6 +351,9 @@ impl Observer {
     /// # Errors
     /// When it breaks a rule.
     pub fn answered(&mut self, request: TicketNumber, answer: &Answer, disk: &Disk) -> Verdict {
+        if self.daemon.is_some() {
+            return Ok(());
+        }
         self.file.look(disk)?;
         let asked = self.requests.answered_by_world(request)?;
         self.defect(answer, &asked)?;
@@ -332,6 +369,9 @@ impl Observer {
     /// # Errors
     /// When the state breaks a rule.
     pub fn after_input(&mut self, core: &Core, disk: &Disk) -> Verdict {
+        if self.daemon.is_some() {
+            return Ok(());
+        }
         self.steps += 1;
         self.file.look(disk)?;
         self.file.stays(disk, self.steps)?;
@@ -353,13 +393,16 @@ impl Observer {
         self.trust.measured(self.recoveries.usage())?;
         self.spending.after_input(self.recoveries.usage())?;
         self.budget.holds(core.state().settings().settings.compaction.ceiling())?;
-        self.indexed = core.state().history().index().is_some();
+        self.marks.indexed = core.state().history().index().is_some();
         self.bounded(core)?;
         self.contexts.after_input(core, &self.file, self.steps)
     }
 
     /// The process of the session dies. Effects that were not performed are lost.
     pub fn crashed(&mut self) {
+        if let Some(daemon) = &mut self.daemon {
+            return daemon.crashed();
+        }
         self.requests.crashed();
         self.calls = Calls::default();
         self.hooks.crashed();
@@ -371,6 +414,9 @@ impl Observer {
     /// # Errors
     /// When the context or the usage is another one.
     pub fn reopened(&mut self, core: &Core, disk: &Disk) -> Verdict {
+        if self.daemon.is_some() {
+            return Ok(());
+        }
         self.file.look(disk)?;
         self.file.stays(disk, 0)?;
         self.contexts.reopened(core, &self.file)
@@ -381,6 +427,9 @@ impl Observer {
     /// # Errors
     /// When something should have started.
     pub fn left_alone(&self) -> Verdict {
+        if self.daemon.is_some() {
+            return Ok(());
+        }
         if self.operations.running().is_some() || self.operations.log_is_out() {
             return Ok(());
         }
@@ -392,6 +441,9 @@ impl Observer {
     /// # Errors
     /// When something is left.
     pub fn at_rest(&mut self, core: &Core, disk: &Disk) -> Verdict {
+        if let Some(daemon) = &self.daemon {
+            return daemon.at_rest(core, disk);
+        }
         self.after_input(core, disk)?;
         self.file.stays(disk, 0)?;
         self.requests.at_rest()?;
@@ -400,7 +452,7 @@ impl Observer {
         self.operations.at_rest(&disk.running())?;
         self.idling.at_rest()?;
         self.cancels.at_rest(&self.operations)?;
-        if !self.write_failed {
+        if !self.marks.write_failed {
             self.file.at_rest()?;
             self.operations.costs(&self.file)?;
         }
@@ -429,7 +481,7 @@ impl Observer {
             Answer::Failed(Failure::Internal(_)) if self.turns.is_lost() => Ok(()),
             Answer::Failed(Failure::Internal(what)) => broken(Rule::NoDefect, format!("{}: {what}", asked.method)),
             Answer::Failed(Failure::Storage { .. }) => {
-                self.write_failed = true;
+                self.marks.write_failed = true;
                 Ok(())
             }
             _ => Ok(()),
@@ -458,7 +510,7 @@ impl Observer {
     fn sees_appends(&self, asked: &Asked) -> Verdict {
         // Not a compaction: a cancel answers it out of turn.
         let reads = matches!(asked.method, "session/context" | "session/status" | "session/usage" | "session/entries");
-        if !reads || !self.indexed || self.turns.is_from_before_index(asked.number) {
+        if !reads || !self.marks.indexed || self.turns.is_from_before_index(asked.number) {
             return Ok(());
         }
         let waiting = self.requests.append_before(asked.number);

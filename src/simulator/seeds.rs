@@ -88,6 +88,33 @@ mod tests {
         assert_ne!(run(&client::scenario(1)).map(|it| it.hash), run(&client::scenario(2)).map(|it| it.hash));
     }
 
+    /// The same variables name the seeds of sessions whose client lets the daemon run turns.
+    #[test]
+    fn no_seed_with_turns_breaks_a_rule() {
+        let scenario = client::turning::scenario;
+        let (first, count) = (variable("ABRIDGED_SIM_SEED"), variable("ABRIDGED_SIM_SEEDS"));
+        if let (Some(seed), None) = (first, count) {
+            eprintln!("{}", World::traced(&scenario(seed), &mut Observer::of_turns()).join("\n"));
+        }
+        let usual = if first.is_some() { 1 } else { if is_whole() { SEEDS } else { SOME_SEEDS } };
+        let first = first.unwrap_or_default();
+        let (mut all, mut failed) = (Report::default(), 0);
+        for seed in first..first + count.unwrap_or(usual) {
+            match World::run(&scenario(seed), &mut Observer::of_turns()) {
+                Ok(report) => all.add(&report),
+                Err(violation) => {
+                    eprintln!("seed {seed}: {violation}");
+                    failed += 1;
+                }
+            }
+        }
+        assert_eq!(failed, 0, "seeds failed");
+        if usual > 1 {
+            let seen = |name: &str| all.seen.keys().any(|it| it.starts_with(name));
+            assert!(seen("event turn_end") && seen("event tool_end") && seen("crash"), "{:#?}", all.seen);
+        }
+    }
+
     /// `ABRIDGED_SIM_SEEDS` is the number of seeds, `ABRIDGED_SIM_SEED` the first of them. One alone is traced.
     #[test]
     fn no_seed_breaks_a_rule() {

@@ -215,7 +215,10 @@ fn simpler_request(request: &Request) -> Vec<Request> {
         | Request::RunIdle
         | Request::Load
         | Request::HandOver
+        | Request::Prompt { steers: false }
+        | Request::Continue
         | Request::Close => Vec::new(),
+        Request::Prompt { steers: true } => vec![Request::Prompt { steers: false }],
     }
 }
 

@@ -256,6 +256,12 @@ impl View {
             Request::HandOver => ("settings/set", json!({"scope": "project", "patch": {}})),
             Request::Close => ("session/close", json!({})),
             Request::Navigate(navigating) => ("session/navigate", self.navigate(*navigating)),
+            Request::Prompt { steers } => {
+                self.next += 1;
+                let behavior = if *steers { "steer" } else { "follow_up" };
+                ("session/prompt", json!({"message": format!("prompt {}", self.next), "behavior": behavior}))
+            }
+            Request::Continue => ("session/continue", json!({})),
         };
         (method, if let Value::Object(params) = params { params } else { Map::new() })
     }

@@ -71,7 +71,7 @@ impl Observer {
                 | Event::RecoveryEnd { error: Some(error), .. }
                 | Event::BranchSummaryEnd { error: Some(error), .. } = event
                 {
-                    self.write_failed |= error.code == "storage_error";
+                    self.marks.write_failed |= error.code == "storage_error";
                     let detail = || format!("{:?} ended with {error:?}", about.operation);
                     let excused = self.operations.is_left_behind(about) || self.turns.is_lost();
                     require(error.code != "internal" || excused, Rule::NoDefect, detail)?;

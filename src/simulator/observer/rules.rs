@@ -216,6 +216,10 @@ pub enum Rule {
     FitsTheTrueWindow,
     /// Costs of model requests are written.
     CostsKept,
+    /// A message that was accepted for a turn is in the conversation once, or waits.
+    DeliveredOnce,
+    /// No call of a turn is executed twice.
+    ToolOnce,
     /// Queues are bounded and empty at rest.
     QueuesBounded,
     /// A learned window and the shared size are sensible.

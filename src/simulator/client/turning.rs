@@ -1,0 +1,38 @@
+//! Sessions in which the daemon runs turns, drawn from a seed: those of other clients, with messages, cancels and continues in
+//! between.
+
+use crate::{
+    ids::random::SplitMix64,
+    session::effects::Sent,
+    simulator::{
+        action::{Action, Request, Scenario, WhichOperation},
+        client,
+    },
+};
+
+/// Sets the draws of these sessions apart from others of a seed.
+const TURNS: u64 = 0x7425;
+
+/// The session of a seed.
+#[must_use]
+pub fn scenario(seed: u64) -> Scenario {
+    let mut random = SplitMix64::new(!seed ^ TURNS);
+    let Scenario { setup, actions, .. } = client::scenario(seed);
+    let mut with_turns = Vec::new();
+    for action in actions {
+        match random.below(10) {
+            0..3 => with_turns.push(Action::Send(prompt(&mut random), Sent::Alone)),
+            3 => with_turns.push(Action::Wait(random.below(3_000))),
+            4 if random.below(3) == 0 => with_turns.push(Action::Send(Request::Continue, Sent::Alone)),
+            4 if random.below(4) == 0 => with_turns.push(Action::Send(Request::ClearQueue, Sent::Alone)),
+            5 if random.below(3) == 0 => with_turns.push(Action::Cancel(WhichOperation::All)),
+            _ => {}
+        }
+        with_turns.push(action);
+    }
+    Scenario { seed, setup, actions: with_turns }
+}
+
+fn prompt(random: &mut SplitMix64) -> Request {
+    Request::Prompt { steers: random.below(3) == 0 }
+}
