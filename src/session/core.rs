@@ -27,7 +27,7 @@ mod step;
 #[cfg(test)]
 mod tests;
 mod transfers;
-mod turns;
+pub mod turns;
 mod upkeep;
 mod work;
 mod writing;
@@ -200,12 +200,6 @@ impl Core {
     #[must_use]
     pub fn state(&self) -> &State {
         &self.base.state
-    }
-
-    /// The messages that wait for a turn.
-    #[must_use]
-    pub fn queue(&self) -> crate::protocol::types::Queue {
-        self.turns.prompts.queue()
     }
 
     /// The hooks that the client answers for this session.

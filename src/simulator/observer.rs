@@ -8,7 +8,6 @@ mod budget;
 mod calls;
 mod cancels;
 mod contexts;
-mod daemon_turns;
 mod due;
 mod events;
 mod file;
@@ -50,7 +49,6 @@ use budget::Budget;
 use calls::Calls;
 use cancels::Cancels;
 use contexts::Contexts;
-use daemon_turns::DaemonTurns;
 use file::File;
 use hooks::Hooks;
 use idle::Idling;
@@ -68,6 +66,7 @@ use status::StatusLine;
 use status::usage::UsageSent;
 use std::fmt;
 use turns::Turns;
+use turns::daemon::DaemonTurns;
 
 /// A broken rule.
 #[derive(Debug, Clone, PartialEq, Eq)]

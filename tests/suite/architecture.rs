@@ -73,6 +73,7 @@ const SHELL: &[&str] = &[
     "daemon/serve",
     "wire/outbox",
     "wire/transport",
+    "cli/chat",
     "cli/client",
     "cli/compact",
     "cli/demo",

@@ -20,7 +20,7 @@ use crate::{
     prompts::Prompt,
     protocol::{
         errors::Failure,
-        types::{Behavior, Cancelled, PromptMessage},
+        types::{Behavior, Cancelled, PromptMessage, Queue},
     },
     session::{
         effects::Ticket,
@@ -30,6 +30,7 @@ use crate::{
         },
         kind::{OperationKind, Product},
         operations::{Asked, End, Follows},
+        state::State,
         stop::Stop,
     },
 };
@@ -104,6 +105,12 @@ impl Outlook {
             compacts: matches!(due, Some(Due::Compaction(_))),
         }
     }
+}
+
+/// The messages that wait for a turn, as the file has them.
+#[must_use]
+pub fn queue_in_file(state: &State) -> Queue {
+    Prompts::recalled(state).queue()
 }
 
 impl Turns {

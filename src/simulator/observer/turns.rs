@@ -1,5 +1,7 @@
 //! Requests that wait for their turn: refused while an operation runs, cancelled while they wait, and ended with the session.
 
+pub mod daemon;
+
 use super::{
     Rule, Verdict,
     file::File,

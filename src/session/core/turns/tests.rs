@@ -1,10 +1,12 @@
 //! Turns of a session whose log and jobs are in the hands of the test.
 
+mod queueing;
+
 use crate::{
     ask::{client::Executed, request::Update},
     ids::OperationId,
     protocol::{
-        SessionClearQueue, SessionContinue, SessionNavigate, SessionPrompt, SessionStatus,
+        SessionContinue, SessionNavigate, SessionPrompt, SessionStatus,
         events::{Event, Reason},
         types::Outcome,
     },
@@ -12,7 +14,7 @@ use crate::{
     session::{
         core::{
             Input,
-            held::{Held, answer, draft, events, job, line, message, messages, outcomes, plan, started},
+            held::{Held, answer, draft, events, job, line, message, messages, plan, started},
         },
         effects::{Effect, TicketNumber},
         jobs::{
@@ -416,56 +418,6 @@ fn a_cancel_before_the_start_ends_the_turn_at_its_start_and_keeps_the_message() 
 }
 
 #[test]
-fn the_queue_is_there_after_a_restart_and_waits_for_the_user() {
-    let mut play = Play::new();
-    play.begin(1, "First.");
-    play.prompt(2, json!({"message": "A."}));
-    play.prompt(3, json!({"message": "B."}));
-    let mut play = play.reopened();
-    assert_eq!((play.queue(), play.has_step()), (queue_of([&[], &["A.", "B."]]), false));
-    let turn = play.begin(4, "Now.");
-    play.answer(&turn, "Yes.", &[], "stop");
-    play.route();
-    let mut play = play.reopened();
-    assert_eq!(play.queue(), queue_of([&[], &["B."]]), "the first is a message of the conversation");
-    play.held.call::<SessionClearQueue>(5, json!({}));
-    play.perform(Vec::new());
-    assert_eq!(play.result(5)["followUp"][0]["text"], json!("B."));
-    assert_eq!(play.reopened().queue(), queue_of([&[], &[]]));
-}
-
-#[test]
-fn a_message_that_a_crash_parts_from_its_queue_is_delivered_once() {
-    let waiting = |id: &str| json!({"id": id, "turn": "t", "message": id});
-    let data = json!({"sessionId": "held", "steering": [], "followUp": [waiting("A"), waiting("B")]});
-    let queue = line("q0", Some("e0"), "custom", json!({"customType": "abridged.queue", "data": data}));
-    let delivered = json!({"message": {"role": "user", "content": "A", "timestamp": 1, "queuedId": "A"}});
-    let lines = [message("e0", None), queue, line("m0", Some("q0"), "message", delivered)];
-    assert_eq!(Play::of(Held::of(&lines, u64::MAX), 100_000).queue(), queue_of([&[], &["B"]]));
-    let other = lines.map(|line| line.replace("\"held\"", "\"parent\""));
-    assert_eq!(Play::of(Held::of(&other, u64::MAX), 100_000).queue(), queue_of([&[], &[]]), "that of a fork's parent");
-}
-
-#[test]
-fn the_queue_survives_a_compaction_and_a_move() {
-    let mut play = Play::new();
-    play.begin(1, "First.");
-    play.prompt(2, json!({"message": "A."}));
-    play.held.compact(3);
-    play.perform(Vec::new());
-    play.compact();
-    assert_eq!(play.ends(), [Outcome::Cancelled], "the turn gives way");
-    assert_eq!(outcomes(&play.seen), [Outcome::Completed]);
-    let mut play = play.reopened();
-    assert_eq!(play.queue(), queue_of([&[], &["A."]]));
-    play.held.command::<SessionNavigate>(4, json!({"targetEntryId": "e5"}));
-    play.perform(Vec::new());
-    assert_eq!(play.held.core.state().visible_leaf(), Some("e4".into()));
-    assert_eq!(play.queue(), queue_of([&[], &["A."]]));
-    assert_eq!(play.reopened().queue(), queue_of([&[], &["A."]]));
-}
-
-#[test]
 fn an_append_of_the_client_is_busy_while_a_turn_runs() {
     let mut play = Play::new();
     let turn = play.begin(1, "First.");
@@ -661,43 +613,6 @@ fn a_cancel_ends_turns_that_wait_for_other_work_and_keeps_their_messages() {
 }
 
 #[test]
-fn each_message_of_the_queue_has_a_turn_of_its_own() {
-    let mut play = Play::new();
-    let turn = play.begin(1, "First.");
-    for number in 2..5 {
-        play.prompt(number, json!({"message": format!("Message {number}.")}));
-    }
-    play.prompt(5, json!({"message": "Steers.", "behavior": "steer"}));
-    let mut ids: Vec<Value> = (1..5).map(|number| play.result(number)["turnId"].clone()).collect();
-    assert_eq!(play.result(5)["turnId"], json!(turn));
-    ids.dedup();
-    assert_eq!(ids.len(), 4);
-    play.answer(&turn, "Done.", &[], "stop");
-    assert_eq!(play.asked(), turn, "it is steered");
-    play.answer(&turn, "Done.", &[], "stop");
-    assert_eq!(json!(play.route()), ids[1]);
-}
-
-#[test]
-fn messages_beyond_the_limits_of_the_queue_are_refused_and_a_large_one_alone_is_not() {
-    let mut play = Play::new();
-    play.begin(1, "First.");
-    play.prompt(2, json!({"message": "x".repeat(2 << 20)}));
-    assert_eq!(play.result(2)["disposition"], json!("queued"));
-    play.prompt(3, json!({"message": "One more."}));
-    assert_eq!(play.result(3), json!("overloaded"));
-    let mut play = Play::new();
-    play.begin(1, "First.");
-    for number in 2..66 {
-        play.prompt(number, json!({"message": "A."}));
-        assert_eq!(play.result(number)["disposition"], json!("queued"));
-    }
-    play.prompt(66, json!({"message": "B."}));
-    assert_eq!(play.result(66), json!("overloaded"));
-    assert_eq!(play.queue()[1].len(), 64);
-}
-
-#[test]
 fn a_model_that_calls_only_unknown_tools_is_stopped() {
     let mut play = Play::new();
     let turn = play.begin(1, "Fly.");
@@ -717,18 +632,4 @@ fn a_model_that_calls_only_unknown_tools_is_stopped() {
         }
         assert_eq!((play.asked(), play.ends()), (turn.clone(), vec![]));
     }
-}
-
-#[test]
-fn a_message_that_steers_a_turn_that_is_cancelled_waits_first_in_the_queue() {
-    let mut play = Play::new();
-    play.begin(1, "First.");
-    play.prompt(2, json!({"message": "Later."}));
-    play.prompt(3, json!({"message": "Steers.", "behavior": "steer"}));
-    assert_eq!(play.queue(), queue_of([&["Steers."], &["Later."]]));
-    play.told();
-    play.cancel(4);
-    assert!(play.told().contains(&"queue_changed"));
-    assert_eq!(play.queue(), queue_of([&[], &["Steers.", "Later."]]));
-    assert_eq!(play.reopened().queue(), queue_of([&[], &["Steers.", "Later."]]));
 }

@@ -3,14 +3,14 @@
 //!
 //! The other rules of the observer are about hosts, and are not asked in these sessions.
 
-use super::{Rule, Verdict, require};
+use super::super::{Rule, Verdict, require};
 use crate::{
     conversation::entry::Entry,
     ids::OperationId,
     log::memory::Disk,
     protocol::events::Event,
     session::{
-        core::Core,
+        core::{Core, turns::queue_in_file},
         effects::{Answer, Effect, TicketNumber},
         jobs::{Job, turn::TurnOrder},
     },
@@ -149,7 +149,7 @@ impl DaemonTurns {
         if core.state().file.is_none() {
             return Ok(());
         }
-        let queue = core.queue();
+        let queue = queue_in_file(core.state());
         let waiting: Vec<&str> = queue.steering.iter().chain(&queue.follow_up).map(|it| it.text.as_str()).collect();
         let text = String::from_utf8_lossy(&disk.bytes()).into_owned();
         let mut said: BTreeMap<String, usize> = BTreeMap::new();
