@@ -15,7 +15,7 @@ use crate::{
         errors::Failure,
         events::{Event, Reason, RecoveryAction, RecoveryOutcome, RecoveryReason, Strategy},
         notices::Warning,
-        types::{CompactAnswer, CompactionResult, Disposition, PromptAnswer, StatusKind, TURN, Usage},
+        types::{CompactAnswer, CompactionResult, ContinueAnswer, Disposition, PromptAnswer, StatusKind, TURN, Usage},
     },
 };
 use serde::Serialize;
@@ -41,12 +41,27 @@ pub enum OperationKind {
     /// A transfer: a navigation, a handoff or a reference.
     Transfer(Transfer),
     /// A turn that the daemon runs.
-    Turn,
+    Turn(Opening),
 }
 
 impl OperationKind {
+    /// Whether it is a turn that the daemon runs.
+    #[must_use]
+    pub fn is_turn(&self) -> bool {
+        matches!(self, Self::Turn(_))
+    }
+
     /// The kind of a compaction that a client asks for.
     pub const BY_CLIENT: Self = Self::Compaction(Reason::Manual);
+}
+
+/// The request that a turn begins with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Opening {
+    /// `session/prompt`, or a message of the queue.
+    Prompt,
+    /// `session/continue`.
+    Continue,
 }
 
 /// The answer of a request for an operation.
@@ -57,8 +72,10 @@ pub enum OperationAnswer {
     Compact(CompactAnswer),
     /// Of a transfer.
     Transfer(TransferAnswer),
-    /// Of a turn.
-    Turn(PromptAnswer),
+    /// Of a turn with a message.
+    Prompt(PromptAnswer),
+    /// Of a turn without one.
+    Continue(ContinueAnswer),
 }
 
 /// A recovery.
@@ -128,7 +145,7 @@ impl OperationKind {
     /// Whether no client asked for it.
     #[must_use]
     pub fn is_automatic(&self) -> bool {
-        !matches!(self, Self::Compaction(Reason::Manual) | Self::Transfer(_) | Self::Turn)
+        !matches!(self, Self::Compaction(Reason::Manual) | Self::Transfer(_) | Self::Turn(_))
     }
 
     /// Whether the turn is repeated after it, if it completes.
@@ -151,7 +168,7 @@ impl OperationKind {
             Self::Speculation => Reason::Threshold,
             Self::Recovery(Recovery { reason, .. }) | Self::Recovering(reason) => (*reason).into(),
             Self::Idle { .. } => Reason::Idle,
-            Self::Transfer(_) | Self::Turn => Reason::Manual,
+            Self::Transfer(_) | Self::Turn(_) => Reason::Manual,
         }
     }
 
@@ -177,7 +194,7 @@ impl OperationKind {
         if let Self::Transfer(transfer) = self {
             return transfer.failed(failure);
         }
-        if *self == Self::Turn {
+        if self.is_turn() {
             return failure.to_owned();
         }
         let what = match self.reason() {
@@ -271,12 +288,12 @@ impl Kind for OperationKind {
             Self::Idle { .. } => IDLE,
             Self::Speculation => SPECULATION,
             Self::Transfer(transfer) => transfer.name(),
-            Self::Turn => TURN,
+            Self::Turn(_) => TURN,
         }
     }
 
     fn cause(&self) -> String {
-        if *self == Self::Turn {
+        if self.is_turn() {
             return "prompt".to_owned();
         }
         let name = serde_json::to_value(self.reason()).ok();
@@ -292,7 +309,7 @@ impl Kind for OperationKind {
             }
             IDLE => Some(Self::Idle { seconds: 0 }),
             SPECULATION => Some(Self::Speculation),
-            TURN => Some(Self::Turn),
+            TURN => Some(Self::Turn(Opening::Prompt)),
             name => Transfer::read(name).map(Self::Transfer),
         }
     }
@@ -304,21 +321,21 @@ impl Kind for OperationKind {
             }
             Self::Idle { .. } | Self::Speculation => Standing::Background,
             Self::Transfer(transfer) => Standing::Foreground(transfer.status()),
-            Self::Turn => Standing::Foreground(StatusKind::Running),
+            Self::Turn(_) => Standing::Foreground(StatusKind::Running),
         }
     }
 
     fn gives_way_to(&self, other: &Self) -> bool {
-        self.is_idle() || *self == Self::Speculation || *self == Self::Turn && *other == Self::BY_CLIENT
+        self.is_idle() || *self == Self::Speculation || self.is_turn() && *other == Self::BY_CLIENT
     }
 
     fn runs_inside(&self, other: &Self) -> bool {
         let is_maintenance = matches!(self, Self::Compaction(_) | Self::Recovery(_) | Self::Relay(_));
-        *other == Self::Turn && is_maintenance && *self != Self::BY_CLIENT && !self.is_idle()
+        other.is_turn() && is_maintenance && *self != Self::BY_CLIENT && !self.is_idle()
     }
 
     fn goes_on_after_inner(&self) -> bool {
-        *self == Self::Turn
+        self.is_turn()
     }
 
     fn start(&self, before: &Usage) -> Option<Event> {
@@ -332,7 +349,7 @@ impl Kind for OperationKind {
                 Event::IdleStart { context_tokens: before.context_tokens, idle_seconds: *seconds }
             }
             Self::Speculation => return None,
-            Self::Turn => Event::TurnStart {},
+            Self::Turn(_) => Event::TurnStart {},
             Self::Transfer(transfer) => return transfer.start(),
         })
     }
@@ -346,7 +363,7 @@ impl Kind for OperationKind {
                 Event::IdleEnd { outcome: ended.end.outcome(), skipped_reason: ended.end.skipped().map(str::to_owned) }
             }
             Self::Speculation => return None,
-            Self::Turn => self.turn_end(ended),
+            Self::Turn(_) => self.turn_end(ended),
             Self::Transfer(transfer) => return transfer.end(ended.end),
         })
     }
@@ -368,9 +385,10 @@ impl Kind for OperationKind {
     fn started(&self, id: &OperationId) -> OperationAnswer {
         match self {
             Self::Transfer(transfer) => OperationAnswer::Transfer(transfer.started(id)),
-            Self::Turn => {
-                OperationAnswer::Turn(PromptAnswer { turn_id: id.clone(), disposition: Disposition::Started })
+            Self::Turn(Opening::Prompt) => {
+                OperationAnswer::Prompt(PromptAnswer { turn_id: id.clone(), disposition: Disposition::Started })
             }
+            Self::Turn(Opening::Continue) => OperationAnswer::Continue(ContinueAnswer { turn_id: id.clone() }),
             _ => OperationAnswer::Compact(CompactAnswer::Started { operation_id: id.clone() }),
         }
     }

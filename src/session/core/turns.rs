@@ -28,7 +28,7 @@ use crate::{
             Job,
             turn::{AskOrder, RouteOrder, TurnOrder, TurnReport},
         },
-        kind::{OperationKind, Product},
+        kind::{Opening, OperationKind, Product},
         operations::{Asked, End, Follows},
         state::State,
         stop::Stop,
@@ -299,13 +299,14 @@ impl Turns {
     /// Sends the start of the turn, and its end where it cannot go on.
     fn started(&mut self, base: &mut Base, id: &OperationId) {
         let Some(starting) = self.starting.take_if(|starting| starting.id == *id) else { return };
+        let opening = if starting.message.is_some() { Opening::Prompt } else { Opening::Continue };
         let Starting { id, asked, refused, is_cancelled, .. } = starting;
         if let (Some(failure), Asked::Answered(_) | Asked::Batched(_), false) = (&refused, &asked, is_cancelled) {
             self.prompts.pause(base);
             return asked.into_request().into_iter().for_each(|ticket| ticket.fail(failure));
         }
         let stop = Stop::default();
-        let unstarted = Unstarted { id, kind: OperationKind::Turn, asked, stop };
+        let unstarted = Unstarted { id, kind: OperationKind::Turn(opening), asked, stop };
         let operation = base.open(unstarted, base.state.usage());
         self.running = Some(Running::of(operation));
         match refused {

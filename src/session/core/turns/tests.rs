@@ -323,6 +323,7 @@ fn a_model_that_cannot_be_asked_is_an_error_and_the_message_stays() {
     assert!(!play.told().contains(&"turn_start"));
     play.go_on(2);
     let turn = play.route();
+    assert_eq!(play.result(2), json!({"turnId": turn}));
     play.answer(&turn, "Hi.", &[], "stop");
     assert_eq!(play.said(), ["user: Hello.", "assistant: Hi."]);
 }
