@@ -6,7 +6,7 @@ use crate::{
     daemon::Places,
     models::{
         ModelRef,
-        candidates::{Candidate, Situation, Way},
+        candidates::{Candidate, Situation},
         learned::Learned,
     },
     provider::{Api, KeySource, address::without_credentials, keys},
@@ -80,11 +80,11 @@ impl Chosen {
     /// In a line: which, where and with which key.
     pub(super) fn told(&self) -> String {
         let Candidate { model, way, .. } = &self.candidate;
-        match way {
-            Way::Provider(endpoint) | Way::Summarizer(endpoint) | Way::Compaction(endpoint) => {
+        match way.endpoint() {
+            Some(endpoint) => {
                 format!("{model} at {}, {}", without_credentials(&endpoint.base_url), key(&endpoint.key))
             }
-            Way::Client => format!("{model} by the client"),
+            None => format!("{model} by the client"),
         }
     }
 }

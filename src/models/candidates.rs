@@ -35,6 +35,17 @@ pub enum Way {
     Compaction(Endpoint),
 }
 
+impl Way {
+    /// The address that is asked; none where the client asks.
+    #[must_use]
+    pub fn endpoint(&self) -> Option<&Endpoint> {
+        match self {
+            Self::Provider(endpoint) | Self::Summarizer(endpoint) | Self::Compaction(endpoint) => Some(endpoint),
+            Self::Client => None,
+        }
+    }
+}
+
 /// A model that was named and cannot be asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unfit {
@@ -204,10 +215,7 @@ impl Candidate {
     /// Whether it runs on this machine.
     #[must_use]
     pub fn is_local(&self) -> bool {
-        match &self.way {
-            Way::Provider(endpoint) | Way::Summarizer(endpoint) | Way::Compaction(endpoint) => endpoint.is_local(),
-            Way::Client => false,
-        }
+        self.way.endpoint().is_some_and(Endpoint::is_local)
     }
 }
 

@@ -1,6 +1,7 @@
 //! A conversation on the terminal: the answer as it comes, and the context beside it.
 
 use crate::cli::{
+    bar::bar,
     compact::grouped,
     paint::Paint,
     print::{self, plain},
@@ -44,9 +45,9 @@ impl Screen {
         if aborted {
             self.note("stopped");
         }
-        let meter = meter(&self.usage);
-        if !meter.is_empty() {
-            self.note(&meter);
+        if let Some(meter) = meter(&self.usage, &self.paint) {
+            self.end_line();
+            print::line(&format!("  {meter}"));
         }
         self.ask();
     }
@@ -103,40 +104,11 @@ fn text_of(model: &Value) -> String {
     format!("{}/{}", model["provider"].as_str().unwrap_or_default(), model["id"].as_str().unwrap_or_default())
 }
 
-/// How full the context is.
-fn meter(usage: &Value) -> String {
+/// How full the context is; none before it is known.
+fn meter(usage: &Value, paint: &Paint) -> Option<String> {
     const CELLS: u64 = 20;
-    let (Some(tokens), Some(window)) = (usage["contextTokens"].as_u64(), usage["contextWindow"].as_u64()) else {
-        return String::new();
-    };
-    let threshold = usage["thresholdTokens"].as_u64().unwrap_or(window);
-    let cells = |tokens: u64| tokens.saturating_mul(CELLS).checked_div(window).unwrap_or(0).min(CELLS);
-    let (full, mark) = (cells(tokens), cells(threshold));
-    let bar: String = (0..CELLS)
-        .map(|at| {
-            if at < full {
-                '█'
-            } else if at == mark {
-                '┊'
-            } else {
-                '·'
-            }
-        })
-        .collect();
-    format!("{bar} {} of {} tokens", grouped(&usage["contextTokens"]), grouped(&usage["contextWindow"]))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn the_meter_shows_the_size_and_the_threshold_of_the_window() {
-        let of =
-            |tokens: u64| meter(&json!({"contextTokens": tokens, "contextWindow": 8_000, "thresholdTokens": 6_000}));
-        assert_eq!(of(4_000), "██████████·····┊···· 4,000 of 8,000 tokens");
-        assert_eq!(of(9_000), "████████████████████ 9,000 of 8,000 tokens");
-        assert_eq!(meter(&json!({"contextTokens": 4_000, "contextWindow": null})), "");
-    }
+    (usage["contextWindow"].is_u64()).then(|| {
+        let (tokens, window) = (grouped(&usage["contextTokens"]), grouped(&usage["contextWindow"]));
+        format!("{} {tokens} of {window} tokens", bar(usage, CELLS, paint))
+    })
 }

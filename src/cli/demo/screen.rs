@@ -1,6 +1,7 @@
 //! The screen of the demo: a bar for the context of each turn, and a line for each event, in 80 columns and 30 rows.
 
 use crate::cli::{
+    bar::bar,
     compact::grouped,
     paint::Paint,
     print::{Printer, plain},
@@ -117,19 +118,8 @@ impl<W: Write> Screen<W> {
 
     /// A window with its threshold, as a line of the turn.
     fn bar(&self, usage: &Value) -> String {
-        let number = |name: &str| usage[name].as_u64().unwrap_or(0);
-        let window = number("contextWindow").max(1);
-        let at = |tokens: u64| (tokens * CELLS / window).min(CELLS);
-        let (filled, threshold) = (at(number("contextTokens")), at(number("thresholdTokens")));
-        let cell = |cell: u64| match () {
-            () if cell == threshold => '│',
-            () if cell < filled => '█',
-            () => '░',
-        };
-        let cells: String = (0..CELLS).map(cell).collect();
-        let over = number("contextTokens") > number("thresholdTokens");
-        let cells = if over { self.paint.red(&cells) } else { self.paint.green(&cells) };
-        format!("{:<TITLE$} ▕{cells}▏ {:>7}", self.title, grouped(&usage["contextTokens"]))
+        let bar = bar(usage, CELLS, &self.paint);
+        format!("{:<TITLE$} {bar} {:>7}", self.title, grouped(&usage["contextTokens"]))
     }
 
     fn ends_bar(&mut self) {

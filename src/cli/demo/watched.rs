@@ -5,6 +5,7 @@
 
 use super::{Home, SESSION, print_frame, say};
 use crate::cli::{
+    bar::bar,
     client::Client,
     compact::{authors, grouped, named, rejected},
     model::Chosen,
@@ -89,7 +90,7 @@ fn show(home: &Home, settings: &Value, chosen: &Chosen) -> Result<i32, String> {
         info["entryCount"],
         info["cwd"].as_str().unwrap_or_default()
     ));
-    say(&format!("  {}", bar(&before["usage"], &paint)));
+    say(&format!("  {}", meter(&before["usage"], &paint)));
     say(&format!("  {}", usage["why"].as_str().unwrap_or_default()));
     say("");
     say(&paint.bold("Who writes the summary"));
@@ -118,8 +119,8 @@ fn show(home: &Home, settings: &Value, chosen: &Chosen) -> Result<i32, String> {
     say("");
     say(&paint.bold("What the model is sent"));
     picture(&before, &after, result, &paint);
-    say(&format!("  before {}", bar(&before["usage"], &paint)));
-    say(&format!("  after  {}", bar(&after["usage"], &paint)));
+    say(&format!("  before {}", meter(&before["usage"], &paint)));
+    say(&format!("  after  {}", meter(&after["usage"], &paint)));
     // A model's summary was shown while it was written.
     if result["method"] != "llm" {
         say("");
@@ -277,23 +278,12 @@ fn outcome(client: &mut Client, id: &Value, result: &Value, paint: &Paint) -> Re
     Ok(())
 }
 
-/// A window as a bar with its threshold.
-fn bar(usage: &Value, paint: &Paint) -> String {
+/// A window as a bar, and its numbers.
+fn meter(usage: &Value, paint: &Paint) -> String {
     const WIDTH: u64 = 48;
-    let number = |name: &str| usage[name].as_u64().unwrap_or(0);
-    let window = number("contextWindow").max(1);
-    let at = |tokens: u64| (tokens * WIDTH / window).min(WIDTH);
-    let (filled, threshold) = (at(number("contextTokens")), at(number("thresholdTokens")));
-    let cells = (0..WIDTH).map(|cell| match () {
-        () if cell == threshold => "│",
-        () if cell < filled => "█",
-        () => "░",
-    });
-    let over = number("contextTokens") > number("thresholdTokens");
-    let cells = cells.collect::<String>();
-    let cells = if over { paint.red(&cells) } else { paint.green(&cells) };
     format!(
-        "▕{cells}▏ {} of {} tokens, threshold {}",
+        "{} {} of {} tokens, threshold {}",
+        bar(usage, WIDTH, paint),
         grouped(&usage["contextTokens"]),
         grouped(&usage["contextWindow"]),
         grouped(&usage["thresholdTokens"])
