@@ -385,6 +385,11 @@ impl Core {
     }
 
     fn handle(&mut self, command: Command, ticket: Ticket) -> Steps {
+        if command.disturbs_turns()
+            && let Err(busy) = self.turns.none()
+        {
+            return ticket.fail(&busy).into();
+        }
         match command {
             Command::Activity => ticket.ok(&()).into(),
             command if Standing::of(self).waits_for_index(&command) => self.base.await_index(command, ticket).into(),
@@ -392,10 +397,7 @@ impl Core {
                 self.base.queue.put_back(command, ticket);
                 self.base.wake().into()
             }
-            Command::Append(params) => match self.turns.none() {
-                Ok(()) => appends::begin(&mut self.base, params, ticket).into(),
-                Err(failure) => ticket.fail(&failure).into(),
-            },
+            Command::Append(params) => appends::begin(&mut self.base, params, ticket).into(),
             Command::Edit(edit) => edits::begin(&mut self.base, edit, ticket).into(),
             Command::Compact(params) => {
                 let time = Standing::of(self).time_of(&params);
@@ -404,9 +406,6 @@ impl Core {
                 self.base.count().into()
             }
             Command::Turn(request) => prompting::begin(&mut self.base, &mut self.turns, *request, ticket).into(),
-            Command::Transfer(request) if request.moves_on() && self.turns.none().is_err() => {
-                self.turns.none().map_or_else(|failure| ticket.fail(&failure), |()| ()).into()
-            }
             Command::Transfer(request) => {
                 transfers::begin(&mut self.base, &mut self.upkeep.relays, *request, ticket).into()
             }

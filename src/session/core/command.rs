@@ -65,12 +65,6 @@ impl TransferRequest {
         }
     }
 
-    /// Whether the conversation goes on elsewhere after it.
-    #[must_use]
-    pub fn moves_on(&self) -> bool {
-        !matches!(self, Self::Reference(_))
-    }
-
     /// Whether it writes into the session.
     #[must_use]
     pub fn writes_here(&self) -> bool {
@@ -118,6 +112,16 @@ impl Command {
     #[must_use]
     pub fn with(call: impl FnOnce(&mut Core, Ticket) + Send + 'static) -> Self {
         Self::Call(Box::new(call))
+    }
+
+    /// Whether it would change the conversation of a turn that runs: it adds messages, or moves to another place.
+    #[must_use]
+    pub fn disturbs_turns(&self) -> bool {
+        match self {
+            Self::Append(_) => true,
+            Self::Transfer(request) => !matches!(**request, TransferRequest::Reference(_)),
+            _ => false,
+        }
     }
 
     /// Whether it adds to the file.

@@ -334,7 +334,7 @@ impl Core {
         let access = self.base.log.facts().access;
         let delayed = self.upkeep.after_turn.take_at_end(access);
         self.end_unstarted(delayed);
-        // Nobody executes tools or reads the answer any more.
+        // The client that executes the tools and reads the answer is gone.
         if let Some(id) = self.turns.id().cloned() {
             self.turns.cancel_starting(None);
             self.stop_running(Some(&id));

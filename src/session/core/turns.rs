@@ -20,7 +20,7 @@ use crate::{
     prompts::Prompt,
     protocol::{
         errors::Failure,
-        types::{Behavior, Cancelled, PromptMessage, Queue},
+        types::{Behavior, Cancelled, PromptMessage, Queue, TURN},
     },
     session::{
         effects::Ticket,
@@ -37,7 +37,7 @@ use crate::{
 use own::What;
 use prompts::Prompts;
 use queued::Waiting;
-use running::{Phase, Running};
+use running::{Phase, Reminder, Running};
 use std::collections::VecDeque;
 
 /// The turn of a session, and the messages that wait for one.
@@ -131,7 +131,7 @@ impl Turns {
     /// # Errors
     /// `busy`.
     pub fn none(&self) -> Result<(), Failure> {
-        let busy = |id: &OperationId| Failure::Busy { operation_id: id.clone(), kind: "turn" };
+        let busy = |id: &OperationId| Failure::Busy { operation_id: id.clone(), kind: TURN };
         self.id().map_or(Ok(()), |id| Err(busy(id)))
     }
 
@@ -168,16 +168,18 @@ impl Turns {
     }
 
     /// Puts a message in the queue. The turn that runs takes it in, or the next one begins with it.
+    /// `cancelled`: a cancel has named the turn that it begins.
     pub fn queue(
         &mut self,
         base: &mut Base,
         message: PromptMessage,
         behavior: Behavior,
         ticket: Ticket,
-        is_cancelled: bool,
+        cancelled: Option<OperationId>,
     ) -> Option<Step> {
+        let is_cancelled = cancelled.is_some();
         // The turn that it begins, where none takes it in.
-        let own = base.stamps.turn();
+        let own = cancelled.unwrap_or_else(|| base.stamps.turn());
         let steered = self.id().filter(|_| behavior == Behavior::Steer && !is_cancelled).cloned();
         let behavior = if steered.is_some() { behavior } else { Behavior::FollowUp };
         if !is_cancelled {
@@ -351,12 +353,12 @@ impl Turns {
         let steering: Vec<Waiting> = self.prompts.steering().to_vec();
         if !steering.is_empty() {
             running.phase = Phase::Writing;
-            (running.is_reminded, running.was_reminded) = (false, false);
+            running.reminder = Reminder::None;
             return self.unwritten.push_back(Own::steering(turn, &steering));
         }
-        if std::mem::take(&mut running.is_reminded) {
+        if running.reminder == Reminder::Due {
             running.phase = Phase::Writing;
-            running.was_reminded = true;
+            running.reminder = Reminder::Given;
             let text = base.state.settings().prompts.get(Prompt::AutoContinue).to_owned();
             return self.unwritten.push_back(Own::reminder(turn, &text));
         }

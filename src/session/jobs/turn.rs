@@ -15,7 +15,7 @@ use crate::{
         request::{Answered, Limits, Origin, Request, UNLIMITED, Update},
         retry::Policy,
     },
-    conversation::{path::Path, spending::Trigger},
+    conversation::{entry::raw, path::Path, spending::Trigger},
     ids::{CallId, ModelRef, OperationId, SessionId},
     log::sealed::Blocking,
     models::candidates::{Candidate, Situation, Way},
@@ -178,7 +178,12 @@ pub async fn run(job: TurnJob, pool: &dyn Pool, tell: Tell<'_>) {
     match order {
         TurnOrder::Route(order) => {
             let routed = candidate(&order.view, order.model.as_ref(), &access);
-            tell(TurnReport::Routed(routed.err()));
+            // The message is in the session: another prompt would be a second one.
+            let refused = routed.err().map(|refused| Refused {
+                what: format!("{}; the session keeps the message, and session/continue sends it later", refused.what),
+                ..refused
+            });
+            tell(TurnReport::Routed(refused));
         }
         TurnOrder::Ask(order) => {
             let AskOrder { id, view, path, stop } = *order;
@@ -316,10 +321,7 @@ impl Asking<'_> {
 }
 
 fn api_of(candidate: &Candidate) -> Api {
-    match &candidate.way {
-        Way::Provider(endpoint) | Way::Summarizer(endpoint) | Way::Compaction(endpoint) => endpoint.api,
-        Way::Client => Api::Client,
-    }
+    candidate.way.endpoint().map_or(Api::Client, |endpoint| endpoint.api)
 }
 
 /// An answer of a model. Each of its calls has an id of its own.
@@ -338,7 +340,7 @@ fn answer(answered: Answered, api: Api, model: &ModelRef, context: String, now: 
     }
     let call = |part: &Part| match part {
         Part::Call { id, name, arguments, .. } => {
-            let arguments = RawValue::from_string(arguments.clone()).unwrap_or_else(|_| empty());
+            let arguments = RawValue::from_string(arguments.clone()).unwrap_or_else(|_| raw(&json!({})));
             Some(ToolCall { id: id.as_str().into(), name: name.clone(), arguments })
         }
         _ => None,
@@ -365,14 +367,6 @@ fn failed(model: Option<&ModelRef>, refused: Refused, context: Option<String>, n
         message["model"] = model.id.as_str().into();
     }
     TurnAnswer { message: raw(&message), context, stop: "error".to_owned(), calls: Vec::new(), failed: Some(refused) }
-}
-
-fn raw(value: &Value) -> Box<RawValue> {
-    serde_json::value::to_raw_value(value).unwrap_or_else(|_| empty())
-}
-
-fn empty() -> Box<RawValue> {
-    RawValue::from_string("{}".to_owned()).unwrap_or_default()
 }
 
 /// The result of a tool, whatever the client answered: the model is told what is wrong with it.

@@ -51,7 +51,7 @@ pub(in crate::session::core) fn begin(
     match (checked, prompt) {
         (Err(failure), _) => return Some(Step::fail(ticket, &failure)),
         (Ok(()), Some((message, behavior))) if free.is_err() => {
-            return turns.queue(base, message, behavior, ticket, cancelled.is_some());
+            return turns.queue(base, message, behavior, ticket, cancelled);
         }
         (Ok(()), prompt) => turns.begin(base, prompt.map(|(message, _)| message), ticket, cancelled),
     }

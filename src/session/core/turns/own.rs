@@ -3,6 +3,7 @@
 use super::queued::Waiting;
 use crate::{
     ask::client::Executed,
+    conversation::entry::raw,
     ids::{CallId, EntryId, OperationId, SessionId},
     protocol::types::{AppendParams, GivenMessage, PromptMessage},
     session::jobs::turn::{Refused, ToolCall, TurnAnswer},
@@ -110,8 +111,4 @@ fn user(message: &PromptMessage, queued: Option<&EntryId>) -> Value {
         made["queuedId"] = json!(id);
     }
     made
-}
-
-fn raw(value: &Value) -> Box<RawValue> {
-    serde_json::value::to_raw_value(value).unwrap_or_default()
 }

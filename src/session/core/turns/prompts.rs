@@ -31,10 +31,11 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// The most messages that wait.
+/// The most messages that wait. A chosen number, far above those that a person writes during a turn.
 const MOST: usize = 64;
 
-/// The most bytes of messages that wait, where it is not one alone. Each change writes all of them.
+/// The most bytes of messages that wait, where it is not one alone. A chosen number: each change writes all of them, so 64 messages
+/// write at most 64 MiB.
 const MOST_BYTES: usize = 1 << 20;
 
 /// The messages that wait for a turn.

@@ -27,17 +27,15 @@ use crate::{
     },
 };
 
-/// The most answers in a row that call nothing but tools that there are not.
+/// The most answers in a row that call nothing but tools that there are not. A chosen number: a model that errs reads the names of
+/// the tools in the first result, and each further answer costs the whole context.
 const MOST_LOST: u32 = 5;
 
 /// A turn that runs.
 pub(super) struct Running {
     pub operation: Operation,
     pub phase: Phase,
-    /// Whether a message lets the model go on after a compaction.
-    pub is_reminded: bool,
-    /// Whether there was such a message since the last message of the user or the last call.
-    pub was_reminded: bool,
+    pub reminder: Reminder,
     /// The answers in a row that called nothing but tools that there are not.
     lost: u32,
     /// The text of the answer so far, and the place of the part that grows.
@@ -45,6 +43,16 @@ pub(super) struct Running {
     part: usize,
     /// Results of calls that the client does not execute.
     unexecuted: Vec<Own>,
+}
+
+/// The message that lets the model go on after a compaction. There is one at most until the user writes or a tool is executed: a
+/// model that is cut off again and again would be asked without end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reminder {
+    None,
+    /// It is written before the next request.
+    Due,
+    Given,
 }
 
 /// The phase of a turn.
@@ -72,8 +80,7 @@ impl Running {
         Self {
             operation,
             phase: Phase::Ready,
-            is_reminded: false,
-            was_reminded: false,
+            reminder: Reminder::None,
             lost: 0,
             heard: String::new(),
             part: 0,
@@ -193,7 +200,7 @@ impl Running {
                 return Some(End::Failed(failure));
             }
         } else {
-            (self.lost, self.was_reminded) = (0, false);
+            (self.lost, self.reminder) = (0, Reminder::None);
             let (id, stop) = (self.operation.id.clone(), self.operation.stop.clone());
             base.effects.start(Job::Turn(TurnOrder::Execute(ExecuteOrder { id, calls, stop })));
         }
@@ -233,14 +240,16 @@ impl Running {
             (OperationKind::Recovery(_), Maintained::Not(failure)) => return Some(End::Failed(failure.clone())),
             (OperationKind::Recovery(_), Maintained::Cancelled) => return Some(End::Cancelled),
             (OperationKind::Compaction(Reason::Threshold) | OperationKind::Relay(_), _) => {
-                let continues = continues && !self.was_reminded;
+                let continues = continues && is_compacted && self.reminder != Reminder::Given;
                 if let Phase::Compacting(stop) = &self.phase {
-                    if !is_compacted || !continues {
+                    if !continues {
                         return Some(End::Completed(Product::Answered(stop.clone())));
                     }
                     self.phase = Phase::Ready;
                 }
-                self.is_reminded = is_compacted && continues && self.is_ready();
+                if self.reminder != Reminder::Given {
+                    self.reminder = if continues && self.is_ready() { Reminder::Due } else { Reminder::None };
+                }
             }
             _ => {}
         }

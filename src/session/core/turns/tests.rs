@@ -442,14 +442,20 @@ fn near_threshold() -> Play {
     play
 }
 
-#[test]
-fn a_compaction_between_the_calls_of_a_turn_lets_the_model_go_on() {
+/// A turn whose call had a large result, so that a compaction has started inside of it.
+fn compacting_inside() -> (Play, OperationId) {
     let mut play = near_threshold();
     let turn = play.begin(1, "Read.");
     play.answer(&turn, "I read.", &[("c1", "read")], "toolUse");
     play.step();
     play.execute(&turn, "c1", &"word ".repeat(2_000));
     assert_eq!(started(&play.seen), [Reason::Threshold]);
+    (play, turn)
+}
+
+#[test]
+fn a_compaction_between_the_calls_of_a_turn_lets_the_model_go_on() {
+    let (mut play, turn) = compacting_inside();
     assert!(!play.has_step());
     play.compact();
     let continues = events(&play.seen).any(|event| matches!(event, Event::CompactionEnd { will_continue: true, .. }));
@@ -568,12 +574,7 @@ fn a_model_that_is_cut_off_again_after_a_compaction_is_not_asked_without_end() {
 
 #[test]
 fn a_cancel_during_a_compaction_inside_a_turn_ends_the_turn() {
-    let mut play = near_threshold();
-    let turn = play.begin(1, "Read.");
-    play.answer(&turn, "I read.", &[("c1", "read")], "toolUse");
-    play.step();
-    play.execute(&turn, "c1", &"word ".repeat(2_000));
-    assert_eq!(started(&play.seen), [Reason::Threshold]);
+    let (mut play, _) = compacting_inside();
     play.cancel(2);
     assert_eq!((play.ends(), play.has_step()), (vec![Outcome::Cancelled], false));
     play.prompt(3, json!({"message": "Again."}));
@@ -603,11 +604,13 @@ fn a_cancel_ends_turns_that_wait_for_other_work_and_keeps_their_messages() {
     play.held.append(1);
     let effects = play.held.turn();
     play.held.command::<SessionPrompt>(2, json!({"message": "First."}));
-    play.cancel(3);
-    let cancelled = play.result(3)["cancelled"].clone();
+    play.held.command::<SessionPrompt>(3, json!({"message": "Second."}));
+    play.cancel(4);
+    let cancelled = play.result(4)["cancelled"].clone();
     play.perform(effects);
     let TurnOrder::Route(order) = play.step() else { panic!("the model is looked for first") };
-    assert_eq!(cancelled, json!([{"turnId": order.id, "kind": "turn"}]));
+    assert_eq!(cancelled[0], json!({"turnId": order.id, "kind": "turn"}));
+    assert_eq!(play.result(3), json!({"turnId": cancelled[1]["turnId"], "disposition": "queued"}));
     play.report(&order.id, TurnReport::Routed(None));
     assert_eq!((play.ends(), play.has_step()), (vec![Outcome::Cancelled], false));
     assert_eq!(play.said().last().map(String::as_str), Some("user: First."));

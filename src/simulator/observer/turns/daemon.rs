@@ -113,7 +113,6 @@ impl DaemonTurns {
         let inner = self.open.iter().any(|(of, call)| of == turn && what.1.is_empty() && !call.is_empty());
         require(!inner, Rule::InnerEndsFirst, || format!("{turn:?} ends before its calls"))?;
         self.open.retain(|it| *it != what);
-        // The process may die between the record of a start and its event.
         let is_first = self.ended.insert((what.0.to_string(), what.1.clone()));
         require(is_first, Rule::EndedOnce, || format!("{what:?} ends again"))
     }
