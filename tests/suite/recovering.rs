@@ -406,7 +406,7 @@ fn a_server_that_cuts_prompts_shows_its_window_and_its_answers_stay() {
         let mut daemon = Daemon::start();
         let mut settings = settings(&[]);
         settings["tokens"]["learnWindow"] = json!(learns);
-        // Nobody serves the model, and its retries would only take time.
+        // The model has no server, and its retries would only take time.
         settings["retry"] = json!({"enabled": false});
         let model = format!("{provider}/m");
         let session = daemon.new_session(json!({"cwd": "/project", "model": model, "settings": settings}));

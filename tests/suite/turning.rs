@@ -186,6 +186,7 @@ fn each_message_of_the_queue_is_delivered_once_and_in_order_over_kills() {
                 sent.push(text);
             }
         }
+        // The kill comes at a random place of the turns.
         std::thread::sleep(Duration::from_millis(dice.roll() % 40));
         daemon.kill();
         daemon = daemon.restarted();
@@ -343,4 +344,19 @@ fn a_message_during_a_compaction_is_answered_after_it() {
     daemon.ok("session/load", json!({"sessionId": session, "readOnly": true}));
     let error = daemon.err("session/prompt", json!({"sessionId": session, "message": "Hello."}));
     assert_eq!(error["data"]["code"], "storage_error");
+}
+
+#[test]
+fn a_message_whose_model_cannot_be_asked_is_kept_and_the_error_says_how_it_is_sent() {
+    let provider = Provider::start(Format::OpenAiChat);
+    provider.otherwise(|_: &Asked| Step::answer("Yes."));
+    let (mut daemon, session) = daemon(&provider, Format::OpenAiChat, json!({"defaultModel": "nobody/none"}));
+    let error = daemon.err("session/prompt", json!({"sessionId": session, "message": "Hello."}));
+    assert_eq!(error["data"]["code"], "provider_error");
+    assert!(error["message"].as_str().is_some_and(|text| text.contains("session/continue")), "{error:#}");
+    daemon.ok("session/configure", json!({"sessionId": session, "model": "test/model"}));
+    let answer = daemon.ok("session/continue", json!({"sessionId": session}));
+    assert_eq!(answer, json!({"turnId": answer["turnId"]}));
+    daemon.until("turn_end");
+    assert_eq!(roles(&said(&mut daemon, &session)), ["user", "assistant"]);
 }
