@@ -1,9 +1,9 @@
 //! Turns as messages in pi's form, for a client that runs a model, and its assistant message as an answer.
 
 use crate::{
-    conversation::message::{Block, Message, StopReason, Usage},
+    conversation::message::{Message, StopReason, Usage},
     ids::ModelRef,
-    provider::{Answer, Api, Part, Reach, Stop, ToolOutcome, Turn},
+    provider::{Answer, Api, Part, Reach, Stop, ToolOutcome, Turn, turns},
 };
 use serde_json::{Value, json};
 
@@ -54,8 +54,9 @@ pub fn answer(mut message: Value) -> Result<Answer, NoAnswer> {
         message["role"] = "assistant".into();
     }
     let error = message["errorMessage"].as_str().map(str::to_owned);
-    let message = Message::parse(&message.to_string()).map_err(|error| unreadable(&error.to_string()))?;
-    let Message::Assistant(assistant) = message else {
+    let json = message.to_string();
+    let parsed = Message::parse(&json).map_err(|error| unreadable(&error.to_string()))?;
+    let Message::Assistant(assistant) = parsed else {
         return Err(unreadable("`message` is no assistant message"));
     };
     let usage = assistant.usage.unwrap_or_default();
@@ -64,23 +65,12 @@ pub fn answer(mut message: Value) -> Result<Answer, NoAnswer> {
         let reach = if assistant.content.is_empty() { Reach::Refused } else { Reach::Sent };
         return Err(NoAnswer::Failed { said, usage, reach });
     }
-    let part = |block: &Block| match block {
-        Block::Text(text) => Some(Part::text(text.as_str())),
-        Block::Thinking { text, .. } => Some(Part::Thinking { text: text.clone(), signature: None, redacted: false }),
-        Block::ToolCall(call) => Some(Part::Call {
-            id: call.id.as_str().to_owned(),
-            name: call.name.clone(),
-            arguments: call.arguments.clone(),
-            signature: None,
-        }),
-        Block::Image(_) | Block::Other(_) => None,
-    };
     let stop = match assistant.stop {
         StopReason::Length => Stop::Length,
         StopReason::ToolUse => Stop::ToolUse,
         _ => Stop::Done,
     };
-    Ok(Answer { parts: assistant.content.iter().filter_map(part).collect(), usage, stop, ..Answer::default() })
+    Ok(Answer { parts: turns::parts(&json, &message, true), usage, stop, ..Answer::default() })
 }
 
 #[cfg(test)]
@@ -119,6 +109,19 @@ mod tests {
         assert_eq!((&messages[1]["stopReason"], &messages[3]["stopReason"]), (&json!("toolUse"), &json!("stop")));
         let target = Target { api: Api::Client, provider: "editor", model: "writer" };
         assert_eq!(turns(messages.iter().map(|it| Cow::Owned(it.to_string())), &target), conversation);
+    }
+
+    #[test]
+    fn signatures_of_an_answer_are_in_the_next_request() {
+        let content = json!([
+            {"type": "thinking", "thinking": "hm", "thinkingSignature": "S1"},
+            {"type": "thinking", "thinking": "", "thinkingSignature": "S2", "redacted": true},
+            {"type": "text", "text": "I read.", "textSignature": "S3"},
+            {"type": "toolCall", "id": "c", "name": "read", "arguments": {"n": 1}, "thoughtSignature": "S4"},
+        ]);
+        let read = answer(json!({"content": content, "stopReason": "toolUse"})).expect("an answer");
+        let sent = messages(&[Turn::Assistant(read.parts)], &model(), 7);
+        assert_eq!(sent[0]["content"], content);
     }
 
     #[test]

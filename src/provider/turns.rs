@@ -70,12 +70,16 @@ fn image(block: &Value) -> Option<Part> {
 }
 
 fn answered(json: &str, message: &Value, target: &Target<'_>) -> Vec<Part> {
+    let api = message["api"].as_str().and_then(Api::written);
+    let its_own = api == Some(target.api) && message["provider"] == target.provider;
+    parts(json, message, its_own && message["model"] == target.model)
+}
+
+/// The parts of an assistant message. `its_own`: whether its signatures are those of the model.
+pub fn parts(json: &str, message: &Value, its_own: bool) -> Vec<Part> {
     if let Some(text) = message["content"].as_str() {
         return vec![Part::text(text)];
     }
-    let api = message["api"].as_str().and_then(Api::written);
-    let its_own = api == Some(target.api) && message["provider"] == target.provider;
-    let its_own = its_own && message["model"] == target.model;
     let signature = |value: &Value| value.as_str().filter(|it| its_own && !it.is_empty()).map(str::to_owned);
     let written = arguments_as_written(json);
     let part = |(at, block): (usize, &Value)| match block["type"].as_str()? {
