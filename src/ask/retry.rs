@@ -23,30 +23,51 @@ pub struct Policy {
     pub max: Duration,
     /// Longest wait that is worth it. A request that has to wait longer fails.
     pub longest: Duration,
+    /// Most retries after a silence. Each one waits as long again, and may pay for the request again.
+    pub silences: u32,
+}
+
+/// The retries of a request so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Retries {
+    /// All of them.
+    pub all: u32,
+    /// Those after a silence.
+    pub silences: u32,
+}
+
+impl Retries {
+    /// A retry begins after this failure.
+    pub fn begin(&mut self, after: &Trouble) {
+        self.all += 1;
+        self.silences += u32::from(is_silence(after));
+    }
 }
 
 impl Policy {
     /// No retries.
-    pub const NEVER: Self = Self { most: 0, base: Duration::ZERO, max: Duration::ZERO, longest: Duration::ZERO };
+    pub const NEVER: Self =
+        Self { most: 0, base: Duration::ZERO, max: Duration::ZERO, longest: Duration::ZERO, silences: 0 };
 
-    /// The retries that the settings allow, with waits of at most `longest`.
+    /// The retries that the settings allow, with waits of at most `longest`, and none after a silence.
     #[must_use]
     pub fn of(settings: &RetrySettings, longest: Duration) -> Self {
         let most = if settings.enabled { u32::try_from(settings.max_retries).unwrap_or(u32::MAX) } else { 0 };
         let (base, max) = (Duration::from_millis(settings.base_delay_ms), Duration::from_millis(settings.max_delay_ms));
-        Self { most, base, max, longest }
+        Self { most, base, max, longest, silences: 0 }
     }
 
-    /// The wait before the next retry of a request that was sent again `retries` times. `chance` spreads the waits of
+    /// The wait before the next retry of a request after these. `chance` spreads the waits of
     /// several clients over a quarter of their length.
     ///
     /// None where the same request would not help, the retries are used up, or the wait is too long.
     #[must_use]
-    pub fn wait(&self, trouble: &Trouble, retries: u32, chance: u8) -> Option<Duration> {
-        if !helps(trouble) || retries >= self.most {
+    pub fn wait(&self, trouble: &Trouble, retries: Retries, chance: u8) -> Option<Duration> {
+        let is_silent_again = is_silence(trouble) && retries.silences >= self.silences;
+        if !trouble.transient() || is_silent_again || retries.all >= self.most {
             return None;
         }
-        let delay = self.delay(retries, trouble.retry_after, chance);
+        let delay = self.delay(retries.all, trouble.retry_after, chance);
         (delay <= self.longest).then_some(delay)
     }
 
@@ -59,9 +80,9 @@ impl Policy {
     }
 }
 
-/// Whether the same request may work after a wait. A provider or client that was silent was waited for already.
-fn helps(trouble: &Trouble) -> bool {
-    trouble.transient() && !matches!(trouble.kind, TroubleKind::Stalled | TroubleKind::Late)
+/// Whether a provider or client was silent: it was waited for already.
+fn is_silence(trouble: &Trouble) -> bool {
+    matches!(trouble.kind, TroubleKind::Stalled | TroubleKind::Late)
 }
 
 #[cfg(test)]
@@ -75,6 +96,11 @@ mod tests {
         Policy::of(&settings, LONGEST)
     }
 
+    /// So many retries, none after a silence.
+    fn after(all: u32) -> Retries {
+        Retries { all, silences: 0 }
+    }
+
     fn throttled(retry_after: Option<Duration>) -> Trouble {
         Trouble { retry_after, ..Trouble::new(TroubleKind::Throttled, "") }
     }
@@ -83,12 +109,12 @@ mod tests {
     fn waits_double_and_follow_the_providers_word() {
         let seconds = Duration::from_secs;
         for retries in 0..3 {
-            let shortest = policy(2_000).wait(&throttled(None), retries, 0);
-            let longest = policy(2_000).wait(&throttled(None), retries, u8::MAX).expect("a wait");
+            let shortest = policy(2_000).wait(&throttled(None), after(retries), 0);
+            let longest = policy(2_000).wait(&throttled(None), after(retries), u8::MAX).expect("a wait");
             assert_eq!(shortest, Some(seconds(2 << retries)));
             assert!(longest > seconds(2 << retries).mul_f64(1.24) && longest <= seconds(2 << retries).mul_f64(1.25));
         }
-        let first = |base, stated| policy(base).wait(&throttled(stated), 0, u8::MAX);
+        let first = |base, stated| policy(base).wait(&throttled(stated), after(0), u8::MAX);
         assert_eq!(first(29_000, None), Some(LONGEST), "chance does not make it too long");
         assert_eq!(first(31_000, None), None);
         assert_eq!(first(2_000, Some(seconds(1))), Some(seconds(1)));
@@ -103,15 +129,16 @@ mod tests {
     fn a_wait_has_a_limit_and_no_number_is_too_large() {
         let most = Policy { most: u32::MAX, longest: Duration::MAX, ..policy(2_000) };
         let capped = Policy { max: Duration::from_secs(60), ..most };
-        assert_eq!(capped.wait(&throttled(None), 9, 0), Some(Duration::from_secs(60)));
+        assert_eq!(capped.wait(&throttled(None), after(9), 0), Some(Duration::from_secs(60)));
         let endless = Policy { base: Duration::from_millis(u64::MAX), max: Duration::MAX, ..most };
-        assert!(endless.wait(&throttled(None), u32::MAX - 1, u8::MAX) > Some(Duration::from_millis(u64::MAX)));
+        assert!(endless.wait(&throttled(None), after(u32::MAX - 1), u8::MAX) > Some(Duration::from_millis(u64::MAX)));
     }
 
     #[test]
     fn a_request_is_repeated_as_often_as_the_settings_say() {
-        let waits =
-            |policy: Policy| (0..9).filter(|retries| policy.wait(&throttled(None), *retries, 0).is_some()).count();
+        let waits = |policy: Policy| {
+            (0..9).filter(|retries| policy.wait(&throttled(None), after(*retries), 0).is_some()).count()
+        };
         let set = |enabled, max_retries| RetrySettings { enabled, max_retries, ..RetrySettings::default() };
         assert_eq!(waits(Policy::of(&set(true, 3), LONGEST)), 3);
         assert_eq!(waits(Policy::of(&set(true, 0), LONGEST)), 0);
@@ -122,7 +149,7 @@ mod tests {
     #[test]
     fn only_a_passing_trouble_is_worth_a_retry() {
         use TroubleKind::*;
-        let retried = |kind: TroubleKind| policy(2_000).wait(&Trouble::new(kind, ""), 0, 0).is_some();
+        let retried = |kind: TroubleKind| policy(2_000).wait(&Trouble::new(kind, ""), after(0), 0).is_some();
         for kind in [Throttled, Broken, Unreachable, CutOff] {
             assert!(retried(kind), "{kind:?}");
         }
@@ -133,5 +160,18 @@ mod tests {
         for kind in lasting.into_iter().chain(waited_for) {
             assert!(!retried(kind), "{kind:?}");
         }
+    }
+
+    #[test]
+    fn a_silent_provider_is_asked_again_as_often_as_the_policy_says() {
+        let policy = Policy { silences: 1, ..policy(2_000) };
+        let (silent, broken) = (Trouble::new(TroubleKind::Stalled, ""), Trouble::new(TroubleKind::Broken, ""));
+        let mut retries = Retries::default();
+        assert!(policy.wait(&silent, retries, 0).is_some());
+        retries.begin(&silent);
+        assert_eq!(policy.wait(&silent, retries, 0), None, "it was silent twice");
+        assert!(policy.wait(&broken, retries, 0).is_some(), "it answered");
+        retries.begin(&broken);
+        assert_eq!(retries, Retries { all: 2, silences: 1 });
     }
 }

@@ -8,6 +8,7 @@ use super::{
     messages::{self, NoAnswer},
     purpose::Purpose,
     request::{Answered, Limits, Request, RetryOutcome, Update},
+    retry::Retries,
     spent::Spent,
 };
 use crate::{
@@ -208,7 +209,7 @@ impl Routes {
         // A request that was refused for the room kept for its answer is sent once more, with less.
         let (mut lessened, mut limit): (Option<Box<Request>>, _) = (None, None);
         let mut cost = Usage::default();
-        let mut retries = 0;
+        let mut retries = Retries::default();
         let mut running: Option<Retry<'_>> = None;
         let mut last: Option<Failed> = None;
         loop {
@@ -249,10 +250,10 @@ impl Routes {
                 continue;
             }
             let Some(delay) = retry.wait(&trouble, retries, self.clock.chance()) else { return Err(failed) };
-            retries += 1;
+            retries.begin(&trouble);
             last = Some(failed.clone());
-            tell(Update::RetryStart { attempt: retries, most: retry.most, delay, failed });
-            running = Some(Retry { tell, attempt: retries, ended: false });
+            tell(Update::RetryStart { attempt: retries.all, most: retry.most, delay, failed });
+            running = Some(Retry { tell, attempt: retries.all, ended: false });
             self.clock.sleep_until(after(self.clock.now(), delay)).await;
         }
     }

@@ -287,7 +287,8 @@ impl Asking<'_> {
         blocking(self.pool, move || {
             let settings = view.settings();
             let (retry, stall) = (&settings.retry, Duration::from_secs(settings.compaction.stall_seconds));
-            let retry = Policy::of(retry, Duration::from_millis(retry.max_delay_ms));
+            // A person may not be there, and no other model answers. A second silence is no accident, and may cost the request again.
+            let retry = Policy { silences: 1, ..Policy::of(retry, Duration::from_millis(retry.max_delay_ms)) };
             let (api, model) = (api_of(&candidate), candidate.model.clone());
             let LiveRequest { request, usage, .. } = view.live_request(&path, &session, &model, api, &may_block())?;
             let room = candidate.window.saturating_sub(usage.context_tokens);
