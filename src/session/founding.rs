@@ -124,6 +124,14 @@ impl Founding {
         Some(Self { header, entries: begun.entries, carrier: compaction, saved: None, keeping: Keeping::like(state) })
     }
 
+    /// The same with the messages that wait for a turn. `entry`: the entry with them for this session, after this entry.
+    #[must_use]
+    pub fn with_queue(mut self, entry: impl FnOnce(&SessionId, &EntryId) -> Option<Arc<Entry>>) -> Self {
+        let last = self.entries.last().map(|last| last.id.clone());
+        self.entries.extend(last.and_then(|last| entry(&self.header.id, &last)));
+        self
+    }
+
     /// The path of the session.
     #[must_use]
     pub fn path(&self) -> Path {

@@ -67,6 +67,8 @@ impl Core {
         if matches!(operation.kind, OperationKind::Transfer(_)) {
             let is_due = Standing::of(self).decision().is_due();
             self.upkeep.transfer_ends(&self.base, &end, is_due);
+            let is_replaced = matches!(&end, End::Completed(product) if product.replaces_session());
+            self.turns.prompts.replaced(&self.base, is_replaced);
         }
         self.base.waiting.go_on_after(&operation.kind, &end);
         if let End::Completed(product) = &end
@@ -188,7 +190,7 @@ impl Core {
             self.upkeep.extracts.wait(operation, task, text);
             return self.answer_contexts();
         }
-        let step = transfers::deliver(&mut self.base, operation, task, text);
+        let step = transfers::deliver(&mut self.base, &mut self.turns.prompts, operation, task, text);
         self.follow(step);
     }
 }

@@ -18,6 +18,7 @@ use super::{
     command::TransferRequest,
     parts::switches::Switches,
     step::{Step, Write},
+    turns::prompts::Prompts,
     work::{Task, TransferPhase, Unstarted, Work},
 };
 use crate::{
@@ -132,13 +133,19 @@ pub(super) fn made(base: &mut Base, id: &OperationId, result: Result<TransferTex
 }
 
 /// Delivers a text. The log is here.
-pub(super) fn deliver(base: &mut Base, operation: Operation, task: Task, text: Option<TransferText>) -> Option<Step> {
+pub(super) fn deliver(
+    base: &mut Base,
+    prompts: &mut Prompts,
+    operation: Operation,
+    task: Task,
+    text: Option<TransferText>,
+) -> Option<Step> {
     let delivery = match task {
         // A session that ends gets no results of its open calls any more.
         task if operation.is_stopped() || waiting::must_wait(&base.state, &task) => Err(Failure::Cancelled),
         Task::Navigation(navigating) => navigating::staged(base, navigating, text),
         Task::Reference { is_introduced } => referring::staged(base, is_introduced, text),
-        Task::Handoff(handing) => return handing_off::hand_over(base, operation, handing, text),
+        Task::Handoff(handing) => return handing_off::hand_over(base, prompts, operation, handing, text),
     };
     Some(match delivery {
         Ok(delivery) if delivery.entries.is_empty() => {

@@ -19,6 +19,7 @@ use crate::{
             command::{Command, CommandMethod, TransferRequest},
             step::Step,
             transfers::{self, relays::Relays},
+            turns::prompts::Prompts,
             work::{Founded, HandingOff, Task, Work},
         },
         effects::{Answer, Ticket},
@@ -94,6 +95,7 @@ pub(super) fn hand_off(base: &mut Base, relays: &mut Relays, params: HandoffPara
 /// Begins the session of a document, or ends a draft.
 pub(super) fn hand_over(
     base: &mut Base,
+    prompts: &mut Prompts,
     mut operation: Operation,
     handing: HandingOff,
     text: Option<TransferText>,
@@ -121,6 +123,7 @@ pub(super) fn hand_over(
     let Some(founding) = Founding::with_document(&base.state, &document, &mut base.stamps) else {
         return Some(Step::end(operation, End::Failed(defect())));
     };
+    let founding = founding.with_queue(|session, parent| prompts.entry_for(base, session, parent));
     let founding = if handing.saves { founding.saving(made.document.clone()) } else { founding };
     made.session = Some(founding.id().clone());
     let saved = founding.saved.clone();

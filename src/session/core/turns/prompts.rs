@@ -48,6 +48,8 @@ pub(in crate::session::core) struct Prompts {
     is_outdated: bool,
     /// Whether an entry of this session has a queue with messages.
     is_used: bool,
+    /// The messages that the session which is being made takes over. No message is added or written meanwhile.
+    carried: Vec<EntryId>,
 }
 
 impl Prompts {
@@ -55,7 +57,7 @@ impl Prompts {
     pub fn recalled(state: &State) -> Self {
         let mut lists = Lists::on(state.path(), &state.id);
         lists.rest();
-        Self { is_used: !lists.is_empty(), lists, is_paused: true, is_outdated: false }
+        Self { is_used: !lists.is_empty(), lists, is_paused: true, ..Self::default() }
     }
 
     /// The queue on the wire.
@@ -212,6 +214,24 @@ impl Prompts {
     /// The entry with the queue once more, for the same write as a compaction that may cover the first.
     pub fn entry_again(&self, session: &SessionId, parent: &EntryId, stamps: &mut Stamps) -> Option<Arc<Entry>> {
         if self.lists.is_empty() { None } else { entry_of(&self.lists, session, Some(parent), stamps) }
+    }
+
+    /// The entry with the queue for a session that takes this one's place. None where there is no queue, or another program has it.
+    pub fn entry_for(&mut self, base: &mut Base, session: &SessionId, parent: &EntryId) -> Option<Arc<Entry>> {
+        if base.writable().is_err() {
+            return None;
+        }
+        self.carried = self.lists.iter().map(|waiting| waiting.id.clone()).collect();
+        self.entry_again(session, parent, &mut base.stamps)
+    }
+
+    /// The session that takes this one's place was made, or not. Its messages leave the queue.
+    pub fn replaced(&mut self, base: &Base, is_made: bool) {
+        let carried = std::mem::take(&mut self.carried);
+        if is_made && self.delivered(&carried) {
+            self.is_outdated = true;
+            base.effects.emit(About::default(), self.event());
+        }
     }
 
     /// Makes the entry with the queue for a path that the session moves to, where that path has another queue.

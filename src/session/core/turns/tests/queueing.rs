@@ -2,8 +2,16 @@
 
 use super::{Play, queue_of};
 use crate::{
-    protocol::{SessionClearQueue, SessionNavigate, types::Outcome},
-    session::core::held::{Held, line, message, outcomes},
+    ids::OperationId,
+    protocol::{SessionClearQueue, SessionHandoff, SessionNavigate, errors::Failure, types::Outcome},
+    session::{
+        core::{
+            Input,
+            held::{Held, line, message, outcomes},
+        },
+        founding::Founding,
+        jobs::Job,
+    },
 };
 use serde_json::{Value, json};
 
@@ -106,4 +114,43 @@ fn a_message_that_steers_a_turn_that_is_cancelled_waits_first_in_the_queue() {
     assert!(play.told().contains(&"queue_changed"));
     assert_eq!(play.queue(), queue_of([&[], &["Steers.", "Later."]]));
     assert_eq!(play.reopened().queue(), queue_of([&[], &["Steers.", "Later."]]));
+}
+
+/// A session with two messages that wait, and the session that a handoff makes.
+fn handing_off() -> (Play, OperationId, Founding) {
+    let mut play = Play::new();
+    play.begin(1, "First.");
+    play.prompt(2, json!({"message": "A."}));
+    play.prompt(3, json!({"message": "B."}));
+    play.cancel(4);
+    play.held.command::<SessionHandoff>(5, json!({"document": "The goal is a release."}));
+    play.perform(Vec::new());
+    let at = play.jobs.iter().position(|job| matches!(job, Job::Found(..))).expect("a session is made");
+    let Job::Found(id, founding) = play.jobs.remove(at) else { unreachable!("it is one") };
+    (play, id, *founding)
+}
+
+#[test]
+fn the_queue_goes_along_with_a_handoff() {
+    let (mut play, id, founding) = handing_off();
+    let lines: Vec<String> = founding.lines().iter().map(|line| line.replace(founding.id().as_str(), "held")).collect();
+    assert_eq!(Play::of(Held::of(&lines, u64::MAX), 100_000).queue(), queue_of([&[], &["A.", "B."]]));
+    play.told();
+    play.feed(Input::Founded(id, Ok(None)));
+    assert_eq!(play.told().iter().filter(|kind| **kind == "queue_changed").count(), 1);
+    assert_eq!(play.queue(), queue_of([&[], &[]]));
+    assert_eq!(play.reopened().queue(), queue_of([&[], &[]]));
+}
+
+#[test]
+fn the_queue_stays_where_a_handoff_fails_and_a_message_after_one_begins_a_turn_here() {
+    let (mut play, id, _) = handing_off();
+    play.feed(Input::Founded(id, Err(Failure::Internal("no disk".to_owned()).into())));
+    assert_eq!(play.queue(), queue_of([&[], &["A.", "B."]]));
+    let (mut play, id, _) = handing_off();
+    play.prompt(6, json!({"message": "C."}));
+    play.feed(Input::Founded(id, Ok(None)));
+    let turn = play.route();
+    assert_eq!(play.result(6), json!({"turnId": turn, "disposition": "started"}));
+    assert_eq!(play.said().last().map(String::as_str), Some("user: C."));
 }
