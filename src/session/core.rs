@@ -386,6 +386,7 @@ impl Core {
 
     fn handle(&mut self, command: Command, ticket: Ticket) -> Steps {
         if command.disturbs_turns()
+            && !ticket.cancelled()
             && let Err(busy) = self.turns.none()
         {
             return ticket.fail(&busy).into();

@@ -193,6 +193,12 @@ impl Base {
         self.open_at(place, kind, Asked::Introduced, usage, stop)
     }
 
+    /// Whether maintenance runs.
+    pub fn maintains(&self) -> bool {
+        let is_maintenance = |operation: &Operation| !matches!(operation.kind, OperationKind::Transfer(_));
+        self.around.is_some() || self.work.operation().is_some_and(is_maintenance)
+    }
+
     /// A start is recorded before it is sent.
     fn open_at(&self, place: Place, kind: OperationKind, asked: Asked<Ticket>, usage: Usage, stop: Stop) -> Operation {
         let started_at = entry::timestamp(self.stamps.now());

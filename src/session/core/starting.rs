@@ -112,9 +112,9 @@ impl Core {
         }
         self.base.report_window();
         if !own.is_empty() {
-            self.settle();
-            if due.is_some() {
-                self.base.operations.follow(Follows::Work);
+            match due {
+                Some(_) => self.base.operations.follow(Follows::Work),
+                None => self.settle(),
             }
             let outlook = Outlook::of(due.as_ref(), self.recoveries.is_pending());
             own.into_iter().for_each(|own| self.turns.written(&mut self.base, own, outlook));

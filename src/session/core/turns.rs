@@ -382,8 +382,12 @@ impl Turns {
         }
     }
 
-    /// Ends the turn. After one that did not complete, the queue waits for the user.
+    /// Ends the turn, after the maintenance that runs inside of it. After one that did not complete, the queue waits for the user.
     fn end(&mut self, base: &mut Base, end: End<Product>) {
+        if let Some(running) = self.running.as_mut().filter(|_| base.maintains()) {
+            running.phase = Phase::Ending(end);
+            return;
+        }
         let Some(running) = self.running.take() else { return };
         if !matches!(end, End::Completed(_)) {
             self.prompts.pause(base);

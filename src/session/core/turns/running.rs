@@ -72,6 +72,8 @@ pub(super) enum Phase {
     },
     /// The answer was cut off because the window is full. The turn goes on after the compaction that runs, or ends.
     Compacting(String),
+    /// The turn is over, and ends in this way after the maintenance that runs.
+    Ending(End<Product>),
 }
 
 impl Running {
@@ -235,6 +237,11 @@ impl Running {
     /// Maintenance of this kind has ended. Returns the end of the turn, if it cannot go on. `continues`: a message lets the model go
     /// on after a compaction.
     pub fn maintained(&mut self, kind: &OperationKind, end: &Maintained, continues: bool) -> Option<End<Product>> {
+        if matches!(self.phase, Phase::Ending(_))
+            && let Phase::Ending(end) = std::mem::replace(&mut self.phase, Phase::Ready)
+        {
+            return Some(end);
+        }
         let is_compacted = matches!(end, Maintained::Done);
         match (kind, end) {
             (OperationKind::Recovery(_), Maintained::Not(failure)) => return Some(End::Failed(failure.clone())),

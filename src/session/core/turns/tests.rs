@@ -6,7 +6,7 @@ use crate::{
     ask::{client::Executed, request::Update},
     ids::OperationId,
     protocol::{
-        SessionContinue, SessionNavigate, SessionPrompt, SessionStatus,
+        SessionConfigure, SessionContinue, SessionNavigate, SessionPrompt, SessionStatus,
         events::{Event, Reason},
         types::Outcome,
     },
@@ -636,4 +636,43 @@ fn a_model_that_calls_only_unknown_tools_is_stopped() {
         }
         assert_eq!((play.asked(), play.ends()), (turn.clone(), vec![]));
     }
+}
+
+#[test]
+fn a_turn_whose_answer_comes_while_the_context_is_compacted_ends_after_the_compaction() {
+    let mut play = Play::new();
+    let model = |id: &str, window: u64| json!({"provider": "p", "id": id, "contextWindow": window});
+    let settings = json!({"tokens": {"estimator": "chars"}, "defaultModel": "p/m",
+        "models": [model("m", 100_000), model("small", 4_000)],
+        "compaction": {"speculative": false, "keepRecentTokens": 500}});
+    play.feed(Input::Layers(Layers::of(vec![(Source::Global, settings)])));
+    let turn = play.begin(1, "Mend it.");
+    play.held.edit::<SessionConfigure>(2, json!({"model": "p/small"}));
+    play.perform(Vec::new());
+    assert!(play.told().contains(&"compaction_start"));
+    play.answer(&turn, "It is mended.", &[], "stop");
+    assert_eq!(play.ends(), [], "the compaction runs");
+    play.compact();
+    let told = play.told();
+    let at = |kind: &str| told.iter().position(|it| *it == kind).expect("an event");
+    assert!(at("compaction_end") < at("turn_end") && at("turn_end") < at("settled"), "{told:?}");
+    assert_eq!(told.iter().filter(|kind| **kind == "settled").count(), 1);
+}
+
+#[test]
+fn a_turn_that_cannot_start_settles_after_the_compaction_that_its_message_starts() {
+    let mut play = Play::of(Held::of(&messages(), u64::MAX), 12_000);
+    let text = "x".repeat(24_000);
+    play.prompt(1, json!({"message": "First."}));
+    play.prompt(2, json!({ "message": text }));
+    let TurnOrder::Route(order) = play.step() else { panic!("the model is looked for first") };
+    play.report(&order.id, TurnReport::Routed(None));
+    let turn = play.asked();
+    play.told();
+    play.answer(&turn, "Yes.", &[], "stop");
+    let TurnOrder::Route(order) = play.step() else { panic!("the model is looked for first") };
+    play.report(&order.id, TurnReport::Routed(Some(refused("it has no address"))));
+    let told = play.told();
+    let at = |kind: &str| told.iter().position(|it| *it == kind).expect("an event");
+    assert!(at("turn_start") < at("compaction_start") && !told.contains(&"settled"), "{told:?}");
 }
