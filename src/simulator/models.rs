@@ -43,6 +43,8 @@ struct State {
     next: u64,
     /// Tokens of all requests that a model may have read.
     tokens: u64,
+    /// The requests without a purpose among all, and their tokens: in a session with turns, those of turns.
+    aimless: (u64, u64),
     hooking: Hooking,
     /// Number of calls of each hook.
     hooked: BTreeMap<&'static str, usize>,
@@ -97,7 +99,8 @@ impl Models {
     pub fn new(clock: VirtualClock, script: Script) -> Self {
         let (asked, requests, hooked) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         let hooking = Hooking::default();
-        let state = State { script, asked, requests, next: 0, tokens: 0, hooking, hooked, calls: Vec::new() };
+        let state =
+            State { script, asked, requests, next: 0, tokens: 0, aimless: (0, 0), hooking, hooked, calls: Vec::new() };
         Self { clock, state: Arc::new(Mutex::new(state)) }
     }
 
@@ -145,6 +148,12 @@ impl Models {
         self.state().tokens
     }
 
+    /// The number of requests without a purpose so far, and their tokens. Those of turns are among them.
+    #[must_use]
+    pub fn aimless(&self) -> (u64, u64) {
+        self.state().aimless
+    }
+
     /// Takes the requests that ended, in the order in which they were sent, and leaves those that run.
     #[must_use]
     pub fn take_ended(&self) -> Vec<Asked> {
@@ -183,10 +192,13 @@ impl Models {
             End::BreaksOff(_, fault) => by == By::Client && fault.is_refusal(),
             _ => false,
         };
-        if !is_refused {
-            state.tokens += tokens;
-        }
         let purpose = purpose(prompt);
+        let billed = if is_refused { 0 } else { tokens };
+        state.tokens += billed;
+        if purpose.is_none() {
+            state.aimless.0 += 1;
+            state.aimless.1 += billed;
+        }
         let asked = Asked { at, model: model.to_owned(), by, purpose, tokens, max_tokens, outcome: Outcome::Running };
         state.requests.insert(number, asked);
         Receipt { models: self, number, earlier, step, tokens }

@@ -39,8 +39,9 @@ use crate::{
     session::{
         core::{Core, Input, standing::load::Load},
         effects::{Answer, Effect, Sent, TicketNumber},
-        jobs::{Job, progress::Progress},
+        jobs::{Job, progress::Progress, turn::TurnOrder},
         log_work::LogDone,
+        operations::Follows,
     },
     simulator::{hooks::Called, lies::Truth, lies::exchanges::Exchange},
     summary::model::writer::Step,
@@ -128,7 +129,7 @@ pub struct Observer {
     /// The size that the session shared last.
     shared: Option<u64>,
     marks: Marks,
-    /// In a session whose client lets the daemon run turns: the rules about them, in the place of all others.
+    /// The rules about turns, in a session whose client lets the daemon run them.
     daemon: Option<Box<DaemonTurns>>,
 }
 
@@ -145,7 +146,10 @@ impl Observer {
     /// A checker for a session whose client lets the daemon run turns.
     #[must_use]
     pub fn of_turns() -> Self {
-        Self { daemon: Some(Box::default()), ..Self::default() }
+        let mut observer = Self { daemon: Some(Box::default()), ..Self::default() };
+        // The daemon asks the larger model itself.
+        observer.recoveries.client_switches_models();
+        observer
     }
 
     /// The session is about to be opened: for the first time, again after a crash, or again after it was closed.
@@ -153,9 +157,7 @@ impl Observer {
     /// # Errors
     /// When a durable line has changed, or a closed session left something open.
     pub fn opens(&mut self, disk: &Disk, access: Access) -> Verdict {
-        if self.daemon.is_some() {
-            return Ok(());
-        }
+        self.daemon.iter_mut().for_each(|daemon| daemon.opens(&disk.running(), access));
         self.status = StatusLine::default();
         self.cancels = Cancels::default();
         (self.turns, self.usage) = (Turns::default(), UsageSent::default());
@@ -176,9 +178,6 @@ impl Observer {
 
     /// An input goes into the core.
     pub fn feeds(&mut self, input: &Input) {
-        if self.daemon.is_some() {
-            return;
-        }
         self.recoveries.feeds(input);
         self.idling.feeds(input);
         match input {
@@ -232,9 +231,6 @@ impl Observer {
 
     /// The client is asked by a hook.
     pub fn hook_is_asked(&mut self, call: Called) {
-        if self.daemon.is_some() {
-            return;
-        }
         self.hooks.asked(call);
     }
 
@@ -248,11 +244,11 @@ impl Observer {
         self.trust.exchanged(exchange);
     }
 
-    /// So many requests were sent to models until now. Models may have read so many of their tokens.
-    pub fn models_were_asked(&mut self, requests: u64, tokens: u64, now: Clocks) {
-        if self.daemon.is_some() {
-            return;
-        }
+    /// So many requests were sent to models until now. Models may have read so many of their tokens. `aimless`: the same numbers of
+    /// those without a purpose, which in a session with turns are those of turns.
+    pub fn models_were_asked(&mut self, requests: u64, tokens: u64, aimless: (u64, u64), now: Clocks) {
+        let of_turns = if self.daemon.is_some() { aimless } else { (0, 0) };
+        let (requests, tokens) = (requests - of_turns.0, tokens - of_turns.1);
         self.spending.sent(tokens, now);
         self.budget.sent(requests, now.day);
         self.calls.sent(requests);
@@ -261,10 +257,15 @@ impl Observer {
     /// A request is sent. `session/cancel` is a request too.
     pub fn sent(&mut self, request: TicketNumber, method: &'static str, params: Value, sent: Sent) {
         if let Some(daemon) = &mut self.daemon {
-            return daemon.sent(request, method, &params);
+            daemon.sent(request, method, &params);
         }
         self.status.request_sent();
         self.requests.sent(request, method, params, sent);
+    }
+
+    /// Whether the session may start work without input. A turn that ends may be followed by a message of the queue.
+    fn follows(&self) -> Follows {
+        if self.daemon.is_some() { Follows::Work } else { self.operations.follows(&self.requests) }
     }
 
     /// An effect, before the world acts on it.
@@ -273,11 +274,11 @@ impl Observer {
     /// When it breaks a rule.
     pub fn performed(&mut self, effect: &Effect, disk: &Disk) -> Verdict {
         if let Some(daemon) = &mut self.daemon {
-            return daemon.performed(effect);
+            daemon.performed(effect)?;
         }
         self.file.look(disk)?;
         self.cancels.permits(effect)?;
-        self.status.permits(effect, self.operations.follows(&self.requests))?;
+        self.status.permits(effect, self.follows())?;
         self.operations.performs(effect);
         match effect {
             Effect::Record(operations) => self.operations.recorded(operations),
@@ -308,6 +309,12 @@ impl Observer {
             }
             Effect::Start(job) => {
                 self.turns.job_starts(job);
+                match &**job {
+                    // Its message is written, whether its model can be asked or not.
+                    Job::Turn(TurnOrder::Route(_)) => self.operations.turn_comes(),
+                    Job::Turn(TurnOrder::Ask(_)) => self.recoveries.asks(),
+                    _ => {}
+                }
                 let mut idles = false;
                 if let Job::Plan(order) = &**job {
                     idles = self.idling.plans(&order.id, &order.stop, &self.file)?;
@@ -350,9 +357,6 @@ impl Observer {
     /// # Errors
     /// When it breaks a rule.
     pub fn answered(&mut self, request: TicketNumber, answer: &Answer, disk: &Disk) -> Verdict {
-        if self.daemon.is_some() {
-            return Ok(());
-        }
         self.file.look(disk)?;
         let asked = self.requests.answered_by_world(request)?;
         self.defect(answer, &asked)?;
@@ -368,16 +372,16 @@ impl Observer {
     /// # Errors
     /// When the state breaks a rule.
     pub fn after_input(&mut self, core: &Core, disk: &Disk) -> Verdict {
-        if self.daemon.is_some() {
-            return Ok(());
-        }
         self.steps += 1;
+        if let Some(daemon) = &self.daemon {
+            daemon.after_input()?;
+        }
         self.file.look(disk)?;
         self.file.stays(disk, self.steps)?;
         let waits =
             !self.later.pending().is_empty() || self.requests.waiting_for_compaction().any(|asked| asked.comes_later());
         self.cancels.after_input(&self.operations, waits)?;
-        self.status.after_input(self.operations.follows(&self.requests))?;
+        self.status.after_input(self.follows())?;
         self.operations.after_input()?;
         self.operations.inside_is_open(&disk.running())?;
         self.hooks.after_input(self.operations.ahead(None))?;
@@ -400,7 +404,7 @@ impl Observer {
     /// The process of the session dies. Effects that were not performed are lost.
     pub fn crashed(&mut self) {
         if let Some(daemon) = &mut self.daemon {
-            return daemon.crashed();
+            daemon.crashed();
         }
         self.requests.crashed();
         self.calls = Calls::default();
@@ -413,9 +417,6 @@ impl Observer {
     /// # Errors
     /// When the context or the usage is another one.
     pub fn reopened(&mut self, core: &Core, disk: &Disk) -> Verdict {
-        if self.daemon.is_some() {
-            return Ok(());
-        }
         self.file.look(disk)?;
         self.file.stays(disk, 0)?;
         self.contexts.reopened(core, &self.file)
@@ -426,9 +427,6 @@ impl Observer {
     /// # Errors
     /// When something should have started.
     pub fn left_alone(&self) -> Verdict {
-        if self.daemon.is_some() {
-            return Ok(());
-        }
         if self.operations.running().is_some() || self.operations.log_is_out() {
             return Ok(());
         }
@@ -441,7 +439,7 @@ impl Observer {
     /// When something is left.
     pub fn at_rest(&mut self, core: &Core, disk: &Disk) -> Verdict {
         if let Some(daemon) = &self.daemon {
-            return daemon.at_rest(core, disk);
+            daemon.at_rest(core, disk)?;
         }
         self.after_input(core, disk)?;
         self.file.stays(disk, 0)?;

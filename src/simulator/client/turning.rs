@@ -1,12 +1,12 @@
-//! Sessions in which the daemon runs turns, drawn from a seed: those of other clients, with messages, cancels and continues in
-//! between.
+//! Sessions in which the daemon runs turns, drawn from a seed: those of other clients, honest ones and liars, with messages, cancels
+//! and continues in between.
 
 use crate::{
     ids::random::SplitMix64,
     session::effects::Sent,
     simulator::{
         action::{Action, Request, Scenario, WhichOperation},
-        client,
+        seeds,
     },
 };
 
@@ -17,7 +17,7 @@ const TURNS: u64 = 0x7425;
 #[must_use]
 pub fn scenario(seed: u64) -> Scenario {
     let mut random = SplitMix64::new(!seed ^ TURNS);
-    let Scenario { setup, actions, .. } = client::scenario(seed);
+    let Scenario { setup, actions, .. } = seeds::scenario(seed);
     let mut with_turns = Vec::new();
     for action in actions {
         match random.below(10) {

@@ -1,6 +1,6 @@
 //! Events: each goes to the rules of its subject.
 
-use super::{Observer, Rule, Verdict, broken, prunings, require};
+use super::{Observer, Rule, Verdict, broken, operations::Ended, prunings, require, turns::daemon::is_turn};
 use crate::{
     ids::OperationId,
     log::memory::Disk,
@@ -36,6 +36,9 @@ impl Observer {
                 let announced = self.file.announced(id, entry.as_ref().map(|entry| entry.0.get()))?;
                 if let Some(entry) = self.file.entry(announced) {
                     self.later.announced(entry);
+                    if self.daemon.is_some() && about.operation.is_none() {
+                        self.recoveries.turn_says(entry);
+                    }
                 }
                 self.operations.announced(about, announced);
                 self.recoveries.announced(about);
@@ -92,6 +95,18 @@ impl Observer {
                 self.cancel_was_asked(&ended.id)?;
                 self.status.ends(&ended)
             }
+            // Those of a turn.
+            Event::RetryStart { .. } | Event::RetryEnd { .. } if about.turn.is_some() => Ok(()),
+            Event::TurnStart {} | Event::TurnEnd { .. } => {
+                let Some(turn) = about.turn.clone() else { return broken(Rule::StartedOnce, "a turn without an id") };
+                let starts = matches!(event, Event::TurnStart {});
+                self.operations.turns(Some(turn.clone()).filter(|_| starts));
+                if starts {
+                    self.status.starts(&turn, false)
+                } else {
+                    self.status.ends(&Ended { id: turn, is_part: false })
+                }
+            }
             Event::HookEnd { .. } | Event::RetryEnd { .. } if self.operations.has_left_inside(about) => {
                 self.operations.ends_inside_from_before(about, event)
             }
@@ -120,7 +135,11 @@ impl Observer {
                 if let Some(ended) = self.operations.status_changes(status, disk, &self.requests)? {
                     self.status.ends(&ended)?;
                 }
-                self.status.changed(status, |id| self.operations.introduced_by_answer(id))
+                let turns = self.daemon.as_deref();
+                self.status.changed(status, |id| match turns.filter(|_| is_turn(id)) {
+                    Some(turns) => turns.is_introduced_in(id, status),
+                    None => self.operations.introduced_by_answer(id),
+                })
             }
             Event::TreeChanged { .. } => {
                 self.later.moves();

@@ -24,7 +24,7 @@ use crate::{
     protocol::{
         errors::Failure,
         events::{Event, Reason, RecoveryOutcome},
-        types::{Outcome, Usage},
+        types::{Outcome, TURN, Usage},
     },
     session::{
         effects::{Effect, Sent, TicketNumber},
@@ -144,6 +144,10 @@ pub struct Operations {
     pub moves: Moves,
     /// Requests to models whose costs are to be in the file.
     spent: BTreeMap<String, usize>,
+    /// The turn that the daemon runs, around all other operations.
+    turn: Option<OperationId>,
+    /// Whether the messages of a turn may start something: a turn runs, or nothing has started since its end.
+    turned: bool,
 }
 
 impl Operations {
@@ -162,7 +166,7 @@ impl Operations {
         let left_behind = match access {
             Access::Write => running
                 .iter()
-                .filter(|left| left.kind != "speculation" && left.kind != "navigation")
+                .filter(|left| !["speculation", "navigation", TURN].contains(&left.kind.as_str()))
                 .map(|left| (left.operation_id.clone(), What::of(left)))
                 .collect(),
             Access::Read | Access::Ephemeral => Vec::new(),
@@ -174,6 +178,7 @@ impl Operations {
     /// The process dies.
     pub fn crashed(&mut self) {
         self.due.crashed();
+        self.turn = None;
         if self.has_lock {
             let owed: Vec<_> = self.open_inside().collect();
             self.owed_inside.extend(owed);
@@ -184,6 +189,16 @@ impl Operations {
         self.ahead.crashed();
         // The process may die between an end and its record.
         self.ended.clear();
+    }
+
+    /// A turn that the daemon runs starts or ends.
+    pub fn turns(&mut self, turn: Option<OperationId>) {
+        self.turn = turn;
+    }
+
+    /// A turn that the daemon runs is about to start.
+    pub fn turn_comes(&mut self) {
+        self.turned = true;
     }
 
     /// Costs of a request arose.
@@ -433,7 +448,8 @@ impl Operations {
         let operations = result["operations"].as_array().map(Vec::as_slice).unwrap_or_default();
         let listed: Vec<_> = operations.iter().filter_map(|it| it["operationId"].as_str()).collect();
         let wholes = self.open.iter().filter(|open| !open.is_part);
-        let open: Vec<_> = wholes.map(|open| &open.id).chain(self.ahead.running()).map(OperationId::as_str).collect();
+        let open = self.turn.iter().chain(wholes.map(|open| &open.id)).chain(self.ahead.running());
+        let open: Vec<_> = open.map(OperationId::as_str).collect();
         require(listed == open, Rule::StatusAnswer, || format!("{listed:?} are listed, and {open:?} run"))
     }
 
@@ -584,6 +600,9 @@ impl Operations {
             };
             let ahead = self.ahead.may_serve(&id);
             let asked = self.due.starts(&id, cause, requests.wait_for_context()) || owner.is_some() || ahead;
+            // It follows from the messages of the turn.
+            let asked = asked || self.turned;
+            self.turned = self.turn.is_some();
             require(asked || what == What::Idle, Rule::StartWasAsked, || {
                 format!("no answer has introduced {id:?}, and no request waits for it")
             })?;

@@ -174,6 +174,21 @@ impl Recoveries {
         }
     }
 
+    /// A turn that the daemon runs asks its model: the context is given.
+    pub fn asks(&mut self) {
+        self.gives = true;
+    }
+
+    /// A message of a turn that the daemon runs is announced.
+    pub fn turn_says(&mut self, entry: &Entry) {
+        let Some(outline) = entry.outline() else { return };
+        match outline.role {
+            Role::User => self.unhelpful = None,
+            Role::Assistant if !outline.failed => drop(self.unhelpful.take_if(|before| before.unanswered)),
+            _ => {}
+        }
+    }
+
     /// Whether an append names a context that begins where the context does now: an undo has taken back what came since.
     fn names_this_context(&self, id: &Value) -> bool {
         let foundation = id.as_str().and_then(|id| id.rsplit('|').nth(1));

@@ -62,6 +62,7 @@ impl StatusLine {
                     | Event::RecoveryEnd { .. }
                     | Event::RetryEnd { .. }
                     | Event::BranchSummaryEnd { .. }
+                    | Event::TurnEnd { .. }
                     | Event::StatusChanged { .. },
                 ),
             ) => true,

@@ -442,7 +442,7 @@ impl World<'_> {
         self.report.steps += 1;
         let timers = i64::try_from(self.clock.passed().as_millis()).unwrap_or(i64::MAX);
         let now = Clocks { day: at.wall.as_millisecond(), timers };
-        self.observer.models_were_asked(self.models.count(), self.models.tokens(), now);
+        self.observer.models_were_asked(self.models.count(), self.models.tokens(), self.models.aimless(), now);
         for call in self.models.take_calls() {
             self.observer.hook_is_asked(call);
         }

@@ -7,7 +7,7 @@ use crate::{
     log::{Inside, Unfinished},
     protocol::{
         events::{Event, HookOutcome, RetrySource},
-        types::HookEvent,
+        types::{HookEvent, TURN},
     },
     simulator::observer::{Rule, Verdict, broken, require},
     wire::outbox::About,
@@ -39,9 +39,10 @@ fn of(event: &Event) -> Option<Inside> {
     }
 }
 
-/// The hooks and retries that a record lists, in the order of their starts.
+/// The hooks and retries that a record lists, in the order of their starts, without those of a turn.
 pub(super) fn listed(running: &[Unfinished]) -> Vec<(OperationId, Inside)> {
-    let inside = running.iter().flat_map(|it| it.inside.iter().map(|inside| (it.operation_id.clone(), inside.clone())));
+    let others = running.iter().filter(|it| it.kind != TURN);
+    let inside = others.flat_map(|it| it.inside.iter().map(|inside| (it.operation_id.clone(), inside.clone())));
     inside.collect()
 }
 

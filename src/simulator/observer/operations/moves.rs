@@ -19,6 +19,7 @@ use crate::{
         file::File,
         requests::{Asked, Requests},
         require,
+        turns::daemon::is_turn,
     },
 };
 use serde_json::Value;
@@ -147,7 +148,7 @@ impl Operations {
             self.ended.insert(open.id.clone(), Outcome::Completed);
             Ended { id: open.id, is_part: false }
         });
-        let begins = id.filter(|id| moves && !self.is_open(id));
+        let begins = id.filter(|id| moves && !self.is_open(id) && !is_turn(id));
         let Some(id) = begins.filter(|id| {
             disk.running().iter().any(|it| it.operation_id == *id && it.kind == "navigation") || !self.has_lock
         }) else {

@@ -81,7 +81,7 @@ impl Play {
         let mut order = self.order(operation, &[], Stop::default());
         order.request.cause = Cause::Ahead;
         self.effect(Effect::Start(Box::new(Job::Plan(order))))?;
-        self.observer.models_were_asked(tokens, tokens, now);
+        self.observer.models_were_asked(tokens, tokens, (0, 0), now);
         self.observer.spending.after_input(Some(&usage(900)))?;
         self.observer.feeds(&Input::Drafted(operation.into(), Err(Failure::Cancelled)));
         Ok(())

@@ -1,14 +1,12 @@
 //! Turns that the daemon runs, in sessions whose clients ask for them at any time: each start has one end, also over crashes, each
 //! message that was accepted is in the conversation once or waits, and no tool is executed twice.
-//!
-//! The other rules of the observer are about hosts, and are not asked in these sessions.
 
 use super::super::{Rule, Verdict, require};
 use crate::{
     conversation::entry::Entry,
     ids::OperationId,
-    log::memory::Disk,
-    protocol::events::Event,
+    log::{Access, Unfinished, memory::Disk},
+    protocol::{events::Event, types::Status},
     session::{
         core::{Core, turns::queue_in_file},
         effects::{Answer, Effect, TicketNumber},
@@ -30,11 +28,26 @@ pub struct DaemonTurns {
     cleared: BTreeSet<String>,
     /// Requests that take messages out.
     clears: BTreeSet<TicketNumber>,
-    /// Turns and calls whose end was not sent.
+    /// Turns, and their calls and retries, whose end was not sent.
     open: Vec<(OperationId, String)>,
+    /// Turns that a life before has left without an end. Calls and retries of them end with them.
+    owed: BTreeSet<String>,
+    /// Turns of lives before. The process may have died between an end and its record, and the next one sends an end again.
+    before: BTreeSet<String>,
+    /// Whether the lock of this life names its turns.
+    has_lock: bool,
     /// Turns and calls that have ended.
     ended: BTreeSet<(String, String)>,
     executed: BTreeSet<(String, String)>,
+    /// Turns that answers have introduced.
+    introduced: BTreeSet<String>,
+    /// Whether a process died before it had answered a message. The queue may have its turn.
+    unanswered: bool,
+}
+
+/// Whether an id is that of a turn.
+pub fn is_turn(id: &OperationId) -> bool {
+    id.as_str().starts_with("turn-")
 }
 
 impl DaemonTurns {
@@ -51,15 +64,32 @@ impl DaemonTurns {
         }
     }
 
+    /// A life begins with this record in its lock. A start may be recorded that was not sent.
+    pub fn opens(&mut self, running: &[Unfinished], access: Access) {
+        self.has_lock = access == Access::Write;
+        self.before.extend(running.iter().map(|it| it.operation_id.to_string()));
+        if access == Access::Ephemeral {
+            self.owed.clear();
+        }
+    }
+
     /// The process dies.
     pub fn crashed(&mut self) {
-        self.open.clear();
-        // The end of a turn may be sent and its record not be written: the next process sends an end again, to other clients.
+        let turns = self.open.drain(..).filter(|(_, inside)| inside.is_empty() && self.has_lock);
+        self.owed.extend(turns.map(|(turn, _)| turn.to_string()));
+        self.before.append(&mut self.introduced.clone());
         self.ended.clear();
+        self.unanswered |= !self.asked.is_empty();
         self.asked.clear();
         if !std::mem::take(&mut self.clears).is_empty() {
             self.may_be_cleared();
         }
+    }
+
+    /// Whether this status names a turn that an answer has introduced. A turn of the queue may be left out.
+    pub fn is_introduced_in(&self, turn: &OperationId, status: &Status) -> bool {
+        let is_known = self.unanswered || self.introduced.contains(turn.as_str());
+        is_known && status.operation_id.as_ref() == Some(turn)
     }
 
     /// A request that takes messages out has failed, before or after its write.
@@ -95,11 +125,16 @@ impl DaemonTurns {
             Event::TurnEnd { .. } => (false, String::new()),
             Event::ToolStart { tool_call_id, .. } => (true, tool_call_id.to_string()),
             Event::ToolEnd { tool_call_id, .. } => (false, tool_call_id.to_string()),
+            Event::RetryStart { attempt, .. } => (true, format!("retry {attempt}")),
+            Event::RetryEnd { attempt, .. } => (false, format!("retry {attempt}")),
             _ => return Ok(()),
         };
         let (starts, what) = (what.0, (turn.clone(), what.1));
         let is_open = self.open.contains(&what);
         if starts {
+            if what.1.is_empty() {
+                self.introduced.insert(turn.to_string());
+            }
             require(!is_open, Rule::StartedOnce, || format!("{what:?} starts again"))?;
             // A model may name calls of different answers alike.
             let call = (what.0.to_string(), what.1.clone());
@@ -112,6 +147,11 @@ impl DaemonTurns {
         }
         let inner = self.open.iter().any(|(of, call)| of == turn && what.1.is_empty() && !call.is_empty());
         require(!inner, Rule::InnerEndsFirst, || format!("{turn:?} ends before its calls"))?;
+        let was_before = self.before.contains(turn.as_str());
+        if what.1.is_empty() {
+            self.owed.remove(turn.as_str());
+        }
+        require(is_open || was_before, Rule::EndedOnce, || format!("{what:?} ends, and has not started"))?;
         self.open.retain(|it| *it != what);
         let is_first = self.ended.insert((what.0.to_string(), what.1.clone()));
         require(is_first, Rule::EndedOnce, || format!("{what:?} ends again"))
@@ -131,12 +171,22 @@ impl DaemonTurns {
                 self.cleared.extend(texts.filter_map(|it| it["text"].as_str().map(str::to_owned)));
             }
         }
+        self.introduced.extend(result["turnId"].as_str().map(str::to_owned));
         if let Some(Some(text)) = self.asked.remove(&request)
             && result["disposition"].is_string()
         {
             self.accepted.push(text);
         }
         Ok(())
+    }
+
+    /// An input was handled.
+    ///
+    /// # Errors
+    /// When a turn of a life before has no end.
+    pub fn after_input(&self) -> Verdict {
+        let none = self.owed.is_empty() || !self.has_lock;
+        require(none, Rule::EveryStartEnds, || format!("no end of {:?}, which a life before has left", self.owed))
     }
 
     /// Everything was answered, and nothing runs. The entries of an ephemeral session are on no disk.
