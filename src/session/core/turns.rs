@@ -213,7 +213,7 @@ impl Turns {
             }
             TurnReport::Answered(answer) => {
                 if let Some(running) = self.running_as(id).filter(|running| running.is_asking()) {
-                    running.phase = Phase::Writing;
+                    running.request_ends(base, answer.failed.is_some());
                     self.unwritten.push_back(Own::answer(id.clone(), *answer));
                 }
             }

@@ -8,7 +8,9 @@ use crate::{
     ask::{
         client::Executed,
         request::{RetryOutcome, Update},
+        spent::Spent,
     },
+    conversation::message::Usage,
     ids::CallId,
     protocol::{
         errors::Failure,
@@ -41,6 +43,8 @@ pub(super) struct Running {
     /// The text of the answer so far, and the place of the part that grows.
     heard: String,
     part: usize,
+    /// The cost of the newest attempt of the request. The message of an answer has its own, and an attempt that failed has none.
+    spent: Option<Spent>,
     /// Results of calls that the client does not execute.
     unexecuted: Vec<Own>,
 }
@@ -86,6 +90,7 @@ impl Running {
             lost: 0,
             heard: String::new(),
             part: 0,
+            spent: None,
             unexecuted: Vec::new(),
         }
     }
@@ -111,7 +116,6 @@ impl Running {
         if !self.is_asking() {
             return;
         }
-        let record = |open| base.lock.record(open, &base.effects);
         let (kind, text) = match update {
             Update::Begins => return self.begins(),
             Update::Delta(Delta::Part(part)) => {
@@ -124,8 +128,15 @@ impl Running {
             }
             Update::Delta(Delta::Thinking(text)) => (DeltaKind::Thinking, text),
             Update::Delta(Delta::Call(text)) => (DeltaKind::ToolCall, text),
+            Update::Spent(spent) => {
+                self.attempt_failed(base);
+                self.spent = Some(spent);
+                return;
+            }
             Update::RetryStart { attempt, most, delay, failed } => {
+                self.attempt_failed(base);
                 let failure = Failure::from(&failed);
+                let record = |open| base.lock.record(open, &base.effects);
                 return self.operation.retry_starts(RetrySource::Turn, attempt, most, delay, &failure, record);
             }
             Update::RetryEnd { attempt, outcome } => {
@@ -134,14 +145,29 @@ impl Running {
                     RetryOutcome::Failed(failed) => Some(Failure::from(&failed)),
                     RetryOutcome::Cancelled => Some(Failure::Cancelled),
                 };
+                let record = |open| base.lock.record(open, &base.effects);
                 return self.operation.retry_ends(RetrySource::Turn, attempt, failure.as_ref(), record);
             }
-            // The message has the tokens of the answer.
-            Update::Complete | Update::Spent(_) | Update::AtStake(_) => return,
+            Update::Complete | Update::AtStake(_) => return,
         };
         if !text.is_empty() {
             self.operation.emit(Event::MessageDelta { content_index: self.part, kind, text });
         }
+    }
+
+    /// The newest attempt of the request has failed. Its cost is written, if it has one.
+    fn attempt_failed(&mut self, base: &mut Base) {
+        let spent = self.spent.take().filter(|spent| spent.usage != Usage::default());
+        spent.into_iter().for_each(|spent| base.costs.add(self.operation.id.clone(), spent, base.now));
+    }
+
+    /// The model has answered, or failed.
+    pub fn request_ends(&mut self, base: &mut Base, has_failed: bool) {
+        self.phase = Phase::Writing;
+        if has_failed {
+            self.attempt_failed(base);
+        }
+        self.spent = None;
     }
 
     /// The answer is on disk. Returns the end of the turn, if it is over.

@@ -3,8 +3,9 @@
 mod queueing;
 
 use crate::{
-    ask::{client::Executed, request::Update},
-    ids::OperationId,
+    ask::{client::Executed, purpose::Purpose, request::Update, spent::Spent},
+    conversation::{message::Usage, spending::Trigger},
+    ids::{ModelRef, OperationId},
     protocol::{
         SessionConfigure, SessionContinue, SessionNavigate, SessionPrompt, SessionStatus,
         events::{Event, Reason},
@@ -249,6 +250,39 @@ fn refused(what: &str) -> Refused {
 
 fn queue_of(lists: [&[&str]; 2]) -> [Vec<String>; 2] {
     lists.map(|list| list.iter().map(|text| (*text).to_owned()).collect())
+}
+
+/// The cost of an attempt of so many tokens.
+fn spent(input: u64) -> TurnReport {
+    let usage = Usage { input, ..Usage::default() };
+    let model = ModelRef::parse("p/m").expect("a model");
+    let (purpose, trigger) = (Purpose::Turn, Trigger::Manual);
+    TurnReport::Heard(Update::Spent(Spent { purpose, model, trigger, usage, estimated: false, sent: 0 }))
+}
+
+#[test]
+fn the_costs_of_attempts_that_failed_are_written() {
+    let costs = |play: &Play| -> Vec<u64> {
+        let entries = play.held.core.state().path().iter().filter(|entry| entry.kind == "usage");
+        let lines = entries.map(|entry| serde_json::from_str::<Value>(entry.line()).expect("JSON"));
+        lines.map(|line| line["usage"]["input"].as_u64().expect("tokens")).collect()
+    };
+    let mut play = Play::new();
+    let turn = play.begin(1, "Mend it.");
+    for input in [100, 200, 300] {
+        play.report(&turn, spent(input));
+    }
+    play.answer(&turn, "It is mended.", &[], "stop");
+    assert_eq!(costs(&play), [100, 200], "the message has those of the answer");
+    let turn = play.begin(2, "And now?");
+    play.report(&turn, spent(400));
+    play.report(&turn, spent(0));
+    play.fail(&turn, "it is broken");
+    assert_eq!(costs(&play), [100, 200, 400]);
+    let turn = play.begin(3, "And now?");
+    play.report(&turn, spent(500));
+    play.fail(&turn, "it is broken");
+    assert_eq!(costs(&play), [100, 200, 400, 500]);
 }
 
 #[test]
