@@ -70,6 +70,7 @@ mod native;
 mod navigating;
 mod others;
 mod overhead;
+mod overnight;
 mod pages;
 mod parsers;
 mod parts;

@@ -265,6 +265,11 @@ impl Provider {
         self.shared.state().asked.clone()
     }
 
+    /// Forgets the bodies of requests that were answered. Those of thousands of requests take gigabytes.
+    pub fn forget_bodies(&self) {
+        self.shared.state().asked.iter_mut().filter(|asked| asked.complete).for_each(|asked| asked.body = Value::Null);
+    }
+
     /// Waits until so many requests arrived.
     pub fn wait_for(&self, count: usize) -> Vec<Asked> {
         self.wait_until(&format!("{count} requests"), |asked| asked.len() >= count)

@@ -15,12 +15,12 @@ use std::{
 /// Longer than anything takes, even on a busy machine.
 const LONG: Duration = Duration::from_secs(60);
 
-fn tools() -> Value {
+pub fn tools() -> Value {
     json!([{"name": "read", "description": "Reads a file.",
         "inputSchema": {"type": "object", "properties": {"path": {"type": "string"}}}}])
 }
 
-fn daemon(provider: &Provider, format: Format, more: Value) -> (Daemon, String) {
+pub fn daemon(provider: &Provider, format: Format, more: Value) -> (Daemon, String) {
     let home = Home::new();
     home.settings(&settings(provider, format, more));
     let mut daemon = Daemon::at(home);
@@ -28,16 +28,20 @@ fn daemon(provider: &Provider, format: Format, more: Value) -> (Daemon, String) 
     (daemon, session)
 }
 
-fn event(frame: &Value) -> &Value {
+pub fn event(frame: &Value) -> &Value {
     &frame["params"]["event"]
 }
 
-fn kind(frame: &Value) -> &str {
+pub fn kind(frame: &Value) -> &str {
     event(frame)["type"].as_str().or(frame["method"].as_str()).unwrap_or_default()
 }
 
 /// Answers tool calls until the frame is wanted. Returns the frames up to it.
-fn serve(daemon: &mut Daemon, tool: &mut impl FnMut(&Value) -> Value, wanted: impl Fn(&Value) -> bool) -> Vec<Value> {
+pub fn serve(
+    daemon: &mut Daemon,
+    tool: &mut impl FnMut(&Value) -> Value,
+    wanted: impl Fn(&Value) -> bool,
+) -> Vec<Value> {
     let (mut frames, end) = (std::mem::take(&mut daemon.events), Instant::now() + LONG);
     while !frames.iter().any(&wanted) {
         let left = end.saturating_duration_since(Instant::now());
@@ -51,25 +55,29 @@ fn serve(daemon: &mut Daemon, tool: &mut impl FnMut(&Value) -> Value, wanted: im
     frames
 }
 
-fn is(name: &'static str) -> impl Fn(&Value) -> bool {
+pub fn is(name: &'static str) -> impl Fn(&Value) -> bool {
     move |frame| kind(frame) == name
 }
 
-fn prompt(daemon: &mut Daemon, session: &str, message: &str) -> Value {
+pub fn prompt(daemon: &mut Daemon, session: &str, message: &str) -> Value {
     daemon.ok("session/prompt", json!({"sessionId": session, "message": message}))
+}
+
+/// The text of a message.
+pub fn text_in(message: &Value) -> String {
+    match &message["content"] {
+        Value::String(text) => text.clone(),
+        blocks => blocks.as_array().into_iter().flatten().filter_map(|block| block["text"].as_str()).collect(),
+    }
 }
 
 /// The messages of the session: role and text.
 fn said(daemon: &mut Daemon, session: &str) -> Vec<(String, String)> {
     let entries = daemon.ok("session/entries", json!({"sessionId": session, "types": ["message"], "limit": 10_000}));
-    let text = |message: &Value| match &message["content"] {
-        Value::String(text) => text.clone(),
-        blocks => blocks.as_array().into_iter().flatten().filter_map(|block| block["text"].as_str()).collect(),
-    };
     let entries = entries["entries"].as_array().expect("entries");
     entries
         .iter()
-        .map(|it| (it["message"]["role"].as_str().expect("a role").to_owned(), text(&it["message"])))
+        .map(|it| (it["message"]["role"].as_str().expect("a role").to_owned(), text_in(&it["message"])))
         .collect()
 }
 
@@ -119,64 +127,13 @@ fn a_turn_with_tools_runs_in_every_format() {
     }
 }
 
-/// A model with a tool: it reads some files of a few thousand tokens, then it says that it is done. Some requests fail.
-fn worker(seed: u64) -> impl Fn(&Asked) -> Step + Send + Sync {
-    let dice = std::sync::Mutex::new(Dice::new(seed));
-    move |asked: &Asked| {
-        if !asked.body.to_string().contains("Reads a file.") || asked.text().contains("at most two sentences") {
-            return good_model(asked);
-        }
-        let mut dice = dice.lock().expect("dice");
-        match dice.roll() % 12 {
-            0 => Step::server_error(),
-            1 => Step::overloaded(),
-            2..7 => Step::call("read", json!({"path": format!("{}", dice.roll())})),
-            7 => {
-                Step::answer("I read.").tool_call("read", json!({"path": "x"})).tool_call("read", json!({"path": "y"}))
-            }
-            _ => Step::answer("Done with it.").pieces(3),
-        }
-    }
-}
-
-#[test]
-fn long_turns_in_a_window_that_the_provider_enforces_all_end() {
-    for format in Format::ALL {
-        let provider = Provider::start(format);
-        provider.strict(true).window(32_000).otherwise(worker(7));
-        let limits = json!({"models": [{"provider": "test", "id": "model", "api": format.api(),
-            "baseUrl": provider.base_url(), "contextWindow": 32_000, "maxOutputTokens": 2_000}],
-            "retry": {"baseDelayMs": 100, "maxRetries": 8}, "compaction": {"keepRecentTokens": 4_000}});
-        let (mut daemon, session) = daemon(&provider, format, limits);
-        let (mut executed, mut outcomes, mut compactions) = (Vec::new(), Vec::new(), 0);
-        for number in 0..cases("ABRIDGED_TURNS", 6, 25) {
-            prompt(&mut daemon, &session, &format!("Task {number}: {}", text_of(200, "task")));
-            let mut tool = |params: &Value| {
-                executed.push(params["toolCallId"].to_string() + &params["turnId"].to_string());
-                json!({"content": text_of(2_500, "file")})
-            };
-            let frames = serve(&mut daemon, &mut tool, is("settled"));
-            outcomes.extend(frames.iter().filter(|it| kind(it) == "turn_end").map(|it| event(it)["outcome"].clone()));
-            compactions += frames.iter().filter(|frame| kind(frame) == "compaction_end").count();
-        }
-        assert!(outcomes.iter().all(|outcome| outcome == "completed"), "{format:?}: {outcomes:?}");
-        assert!(compactions > 0, "{format:?}");
-        let said = said(&mut daemon, &session);
-        let results = said.iter().filter(|(role, _)| role == "toolResult").count();
-        assert_eq!(results, executed.len(), "{format:?}: each call has one result");
-        let invalid: Vec<_> = provider.asked().into_iter().filter_map(|it| it.refused).collect();
-        let refused = invalid.iter().filter(|it| !matches!(it, crate::provider::Trouble::Overflow)).count();
-        assert_eq!(refused, 0, "{format:?}: {invalid:?}");
-    }
-}
-
 #[test]
 fn each_message_of_the_queue_is_delivered_once_and_in_order_over_kills() {
     let provider = Provider::start(Format::OpenAiChat);
     provider.otherwise(|_: &Asked| Step::answer("Yes, of course.").pieces(3).drip(2));
     let (mut daemon, session) = daemon(&provider, Format::OpenAiChat, json!({}));
     let (mut dice, mut sent) = (Dice::new(3), Vec::new());
-    for round in 0..cases("ABRIDGED_TURN_KILLS", 8, 60) {
+    for round in 0..cases("ABRIDGED_TURN_KILLS", 8, 200) {
         for number in 0..1 + dice.roll() % 3 {
             let text = format!("m{round}-{number}");
             let behavior = if dice.roll() % 3 == 0 { "steer" } else { "follow_up" };
@@ -359,4 +316,19 @@ fn a_message_whose_model_cannot_be_asked_is_kept_and_the_error_says_how_it_is_se
     assert_eq!(answer, json!({"turnId": answer["turnId"]}));
     daemon.until("turn_end");
     assert_eq!(roles(&said(&mut daemon, &session)), ["user", "assistant"]);
+}
+
+#[test]
+fn a_model_that_is_silent_is_asked_once_more_and_a_second_silence_ends_the_turn() {
+    let provider = Provider::start(Format::OpenAiChat);
+    provider.script([Step::hang(), Step::answer("I was asleep."), Step::hang(), Step::hang()]);
+    let (mut daemon, session) = daemon(&provider, Format::OpenAiChat, json!({"compaction": {"stallSeconds": 1}}));
+    for (outcome, requests) in [("completed", 2), ("failed", 4)] {
+        prompt(&mut daemon, &session, "Hello.");
+        let end = event(&daemon.until("turn_end")).clone();
+        assert_eq!((&end["outcome"], provider.asked().len()), (&json!(outcome), requests), "{end:#}");
+        assert_eq!(daemon.count("retry_start"), 1);
+        daemon.until("settled");
+        daemon.events.clear();
+    }
 }
