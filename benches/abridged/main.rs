@@ -16,6 +16,7 @@ mod pairs;
 mod redacting;
 mod sessions;
 mod trees;
+mod turns;
 
 use abridged::{
     compaction::{
@@ -64,6 +65,7 @@ const GROUPS: &[Group] = &[
     ("ending", ending::endings),
     ("ahead", ahead::splices),
     ("hooks", hooks::hooks),
+    ("turns", turns::turns),
     ("sizes", sessions::sizes),
     ("whole", sessions::without_compaction),
     ("fork", trees::forks),
