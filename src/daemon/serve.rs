@@ -82,8 +82,11 @@ pub fn serve(framing: Option<Framing>, record: Option<&Path>) -> Result<i32, Str
                 }
                 match frames.next_frame() {
                     Ok(Some(Inbound::Frame(bytes))) => service.frame(&bytes),
-                    Ok(Some(Inbound::TooLarge)) => {
-                        service.refuse(None, &Failure::FrameTooLarge { limit: LARGEST_FRAME });
+                    Ok(Some(Inbound::TooLarge(ends))) => {
+                        let failure = Failure::FrameTooLarge { limit: LARGEST_FRAME };
+                        if !service.is_skipped_answer(&ends, &failure) {
+                            service.refuse(None, &failure);
+                        }
                     }
                     Ok(Some(Inbound::BrokenHeader(what))) => {
                         let what = format!("{what}; a frame is `Content-Length: N`, an empty line, and N bytes");

@@ -11,7 +11,7 @@ use crate::{
         requests::{ClientRequest, LlmComplete, LlmCompleteParams, ToolCall, ToolCallAnswer, ToolCallParams},
     },
     text::values,
-    wire::outbox::Outbox,
+    wire::{outbox::Outbox, transport::Ends},
 };
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
@@ -86,6 +86,14 @@ impl Caller {
     pub fn garbled(&self, id: &RawValue, why: &str) {
         let answer = Err(Unanswered::Garbled(why.to_owned()));
         let _ = self.take(id).map(|waiting| waiting.send(answer));
+    }
+
+    /// Takes an answer of the client that was skipped. Returns false where no request waits for it.
+    pub fn skipped(&self, frame: &Ends, why: &str) -> bool {
+        let mut waiting = self.waiting();
+        let id = waiting.keys().find(|id| frame.answer(id)).cloned();
+        let answered = id.and_then(|id| waiting.remove(&id));
+        answered.map(|waiting| waiting.send(Err(Unanswered::Garbled(why.to_owned())))).is_some()
     }
 
     fn take(&self, id: &RawValue) -> Option<oneshot::Sender<Result<String, Unanswered>>> {

@@ -18,7 +18,7 @@ pub use self::{
 use crate::{
     conversation::message,
     protocol::{CancelAcp, CancelLsp, Exit, Initialize, Initialized, Method, Ping, SessionCancel, errors::Failure},
-    wire::{caller::Caller, outbox::Outbox},
+    wire::{caller::Caller, outbox::Outbox, transport::Ends},
 };
 use jsonrpsee::{
     Extensions, MethodCallback, RpcModule,
@@ -151,6 +151,11 @@ impl<C: Send + Sync + 'static> Service<C> {
                 }
             }
         }
+    }
+
+    /// Takes in that an answer of the client was skipped. Returns false where the frame is no answer that is waited for.
+    pub fn is_skipped_answer(&self, frame: &Ends, failure: &Failure) -> bool {
+        self.caller.skipped(frame, &failure.to_string())
     }
 
     /// Answers a message that is no request with an error, with its id or null.

@@ -10,6 +10,9 @@ use std::{
 /// A larger frame is skipped, in bytes.
 pub const LARGEST_FRAME: usize = 64 << 20;
 
+/// The bytes at each end of a skipped frame that are kept. The id of an answer stands among them.
+const KEPT_OF_SKIPPED: usize = 256;
+
 /// The framing of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
@@ -28,9 +31,40 @@ pub enum Inbound {
     /// A frame.
     Frame(Vec<u8>),
     /// A frame over the limit; it was skipped.
-    TooLarge,
+    TooLarge(Ends),
     /// A header without a length. The beginning of the next frame is unknown.
     BrokenHeader(String),
+}
+
+/// The beginning and the end of a frame that was skipped.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Ends {
+    head: Vec<u8>,
+    tail: Vec<u8>,
+}
+
+impl Ends {
+    /// Adds the next bytes of the frame.
+    fn add(&mut self, bytes: &[u8]) {
+        let room = KEPT_OF_SKIPPED - self.head.len();
+        let (head, rest) = bytes.split_at(room.min(bytes.len()));
+        self.head.extend_from_slice(head);
+        let newest = &rest[rest.len().saturating_sub(KEPT_OF_SKIPPED)..];
+        self.tail.extend_from_slice(newest);
+        self.tail.drain(..self.tail.len().saturating_sub(KEPT_OF_SKIPPED));
+    }
+
+    /// Whether the frame seems to be an answer to the request with this id.
+    #[must_use]
+    pub fn answer(&self, id: &str) -> bool {
+        let quoted = format!("\"{id}\"");
+        let is_after = |at: usize, end: &[u8]| {
+            let before = end[..at].trim_ascii_end();
+            before.strip_suffix(b":").is_some_and(|before| before.trim_ascii_end().ends_with(b"\"id\""))
+        };
+        let names = |end: &[u8]| memchr::memmem::find_iter(end, quoted.as_bytes()).any(|at| is_after(at, end));
+        names(&self.head) || names(&self.tail)
+    }
 }
 
 /// Reads frames from a stream.
@@ -93,11 +127,15 @@ impl<R: BufRead> FrameReader<R> {
                     line.pop();
                 }
             } else if read as u64 == limit {
-                self.skip_line()?;
-                return Ok(Some(Inbound::TooLarge));
+                let mut ends = Ends::default();
+                ends.add(&line);
+                self.skip_line(&mut ends)?;
+                return Ok(Some(Inbound::TooLarge(ends)));
             }
             if line.len() > self.largest {
-                return Ok(Some(Inbound::TooLarge));
+                let mut ends = Ends::default();
+                ends.add(&line);
+                return Ok(Some(Inbound::TooLarge(ends)));
             }
             if !line.iter().all(u8::is_ascii_whitespace) {
                 return Ok(Some(Inbound::Frame(line)));
@@ -105,18 +143,34 @@ impl<R: BufRead> FrameReader<R> {
         }
     }
 
-    fn skip_line(&mut self) -> io::Result<()> {
+    fn skip_line(&mut self, ends: &mut Ends) -> io::Result<()> {
         loop {
             let buffer = self.input.fill_buf()?;
             let (used, done) = match memchr::memchr(b'\n', buffer) {
                 Some(at) => (at + 1, true),
                 None => (buffer.len(), buffer.is_empty()),
             };
+            ends.add(&buffer[..used]);
             self.input.consume(used);
             if done {
                 return Ok(());
             }
         }
+    }
+
+    fn skip(&mut self, mut length: u64) -> io::Result<Ends> {
+        let mut ends = Ends::default();
+        while length > 0 {
+            let buffer = self.input.fill_buf()?;
+            let used = buffer.len().min(usize::try_from(length).unwrap_or(usize::MAX));
+            if used == 0 {
+                break;
+            }
+            ends.add(&buffer[..used]);
+            self.input.consume(used);
+            length -= used as u64;
+        }
+        Ok(ends)
     }
 
     fn headed(&mut self) -> io::Result<Option<Inbound>> {
@@ -156,8 +210,7 @@ impl<R: BufRead> FrameReader<R> {
             return broken("a header has no Content-Length");
         };
         if length > self.largest as u64 {
-            io::copy(&mut self.input.by_ref().take(length), &mut io::sink())?;
-            return Ok(Some(Inbound::TooLarge));
+            return Ok(Some(Inbound::TooLarge(self.skip(length)?)));
         }
         let mut frame = Vec::new();
         self.input.by_ref().take(length).read_to_end(&mut frame)?;
@@ -267,6 +320,12 @@ mod tests {
         Inbound::Frame(text.as_bytes().to_vec())
     }
 
+    fn too_large(text: &str) -> Inbound {
+        let mut ends = Ends::default();
+        ends.add(text.as_bytes());
+        Inbound::TooLarge(ends)
+    }
+
     #[test]
     fn both_framings_are_read_however_the_bytes_arrive() {
         let lines = "\u{feff}\n  \n{\"a\":1}\r\n\n[2]\n{\"half\"".as_bytes();
@@ -279,12 +338,29 @@ mod tests {
 
     #[test]
     fn a_frame_over_the_limit_is_skipped_and_the_next_one_read() {
-        assert_eq!(frames(b"[1111111111]\n[2]\n", 3, 5), [Inbound::TooLarge, frame("[2]")]);
+        assert_eq!(frames(b"[1111111111]\n[2]\n", 3, 5), [too_large("[1111111111]\n"), frame("[2]")]);
         assert_eq!(frames(b"[11]\n[111]\n", 3, 5), [frame("[11]"), frame("[111]")]);
         assert_eq!(
             frames(b"Content-Length: 9\r\n\r\n[1234567]Content-Length: 3\r\n\r\n[2]", 4, 5),
-            [Inbound::TooLarge, frame("[2]")]
+            [too_large("[1234567]"), frame("[2]")]
         );
+    }
+
+    #[test]
+    fn a_skipped_answer_is_told_by_its_id_at_either_end() {
+        let text = "x".repeat(2_000);
+        for (frame, is_answer) in [
+            (format!(r#"{{"jsonrpc":"2.0","id": "srv-7","result":"{text}"}}"#), true),
+            (format!(r#"{{"jsonrpc":"2.0","result":"{text}","id" :"srv-7"}}"#), true),
+            (format!(r#"{{"jsonrpc":"2.0","id":"srv-71","result":"{text}"}}"#), false),
+            (format!(r#"{{"jsonrpc":"2.0","id":"a","method":"srv-7","params":"{text}"}}"#), false),
+            (format!(r#"{{"jsonrpc":"2.0","id":"a","params":"{text} "id":"srv-7" {text}"}}"#), false),
+        ] {
+            let mut ends = Ends::default();
+            frame.as_bytes().chunks(100).for_each(|piece| ends.add(piece));
+            assert_eq!(ends.answer("srv-7"), is_answer, "{}", &frame[..40]);
+            assert!(ends.head.len() == KEPT_OF_SKIPPED && ends.tail.len() == KEPT_OF_SKIPPED);
+        }
     }
 
     #[test]

@@ -2,7 +2,9 @@
 //! ends where its own bytes end.
 
 use super::chunks::choices;
-use abridged::wire::transport::{Chosen, FrameReader, Framing, Inbound, Piece, escaped_len, put_frame, write_pieces};
+use abridged::wire::transport::{
+    Chosen, Ends, FrameReader, Framing, Inbound, Piece, escaped_len, put_frame, write_pieces,
+};
 use serde_json::Value;
 use std::io::BufReader;
 
@@ -20,7 +22,7 @@ pub fn check(data: &[u8]) {
     for frame in &whole {
         match frame {
             Inbound::Frame(frame) => assert!(frame.len() <= largest),
-            Inbound::TooLarge => {}
+            Inbound::TooLarge(_) => {}
             Inbound::BrokenHeader(what) => assert!(what.len() < 100, "{what}"),
         }
     }
@@ -45,7 +47,9 @@ fn frames(stream: &[u8], size: usize, largest: usize, framing: Option<Framing>) 
     let mut found = Vec::new();
     while let Some(frame) = reader.next_frame().expect("a slice can be read") {
         let is_broken = matches!(frame, Inbound::BrokenHeader(_));
-        found.push(frame);
+        // What is kept of a skipped frame is no matter here.
+        let is_skipped = matches!(frame, Inbound::TooLarge(_));
+        found.push(if is_skipped { Inbound::TooLarge(Ends::default()) } else { frame });
         if is_broken {
             break;
         }
@@ -64,7 +68,7 @@ fn lines(stream: &[u8], largest: usize) -> Vec<Inbound> {
             None => line,
         };
         if line.len() > largest {
-            found.push(Inbound::TooLarge);
+            found.push(Inbound::TooLarge(Ends::default()));
         } else if !line.iter().all(u8::is_ascii_whitespace) {
             found.push(Inbound::Frame(line.to_vec()));
         }
@@ -78,7 +82,7 @@ fn ends_where_its_bytes_end(stream: &[u8], largest: usize, whole: &[Inbound]) {
     for length in [0, 1, largest, largest + 1, largest + 9_000] {
         let body = vec![b'\n'; length];
         let longer = [format!("Content-Length: {length}\r\n\r\n").as_bytes(), &body, &stream[start..]].concat();
-        let first = if length > largest { Inbound::TooLarge } else { Inbound::Frame(body) };
+        let first = if length > largest { Inbound::TooLarge(Ends::default()) } else { Inbound::Frame(body) };
         let (_, found) = frames(&longer, 7, largest, None);
         assert_eq!((&found[0], &found[1..]), (&first, whole), "behind a frame of {length} bytes");
     }
