@@ -6,7 +6,9 @@ use std::{
     fs,
     io::{BufRead, BufReader, Read, Write},
     net::{TcpListener, TcpStream},
+    os::fd::OwnedFd,
     path::Path,
+    process::{Command, Stdio},
     sync::mpsc::{Receiver, Sender, channel},
     thread,
     time::{Duration, Instant},
@@ -175,6 +177,37 @@ fn deltas(file: &Path) -> Duration {
     median(times)
 }
 
+/// The same way through `cat`: what the machine takes for it.
+fn copies() -> Duration {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let stream = TcpStream::connect(listener.local_addr().expect("an address")).expect("a socket");
+    let (mut provider, _) = listener.accept().expect("a socket");
+    provider.set_nodelay(true).expect("a socket");
+    let mut cat = Command::new("cat")
+        .stdin(Stdio::from(OwnedFd::from(stream)))
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("cat starts");
+    let mut from = BufReader::new(cat.stdout.take().expect("a pipe"));
+    let (tell, sent) = channel();
+    let sending = thread::spawn(move || {
+        for _ in 0..PIECES {
+            thread::sleep(BETWEEN);
+            tell.send(Instant::now()).expect("the bench reads");
+            let line = piece("word ", None).replace("\n\n", "\n");
+            provider.write_all(line.as_bytes()).expect("cat reads");
+        }
+    });
+    let mut times = Vec::new();
+    for _ in 0..PIECES {
+        from.read_line(&mut String::new()).expect("cat writes");
+        times.push(Instant::now() - sent.recv().expect("the provider runs"));
+    }
+    sending.join().expect("no panic");
+    let _ = cat.wait();
+    median(times)
+}
+
 /// From a cancel to its answer, and to the end of the turn, while a model is silent.
 fn cancels(file: &Path) -> [Duration; 2] {
     let provider = Provider::start();
@@ -215,7 +248,10 @@ pub fn turns(report: &mut Report) {
         report.add(format!("{name}: from a prompt to its request"), milliseconds(to_the_wire(&file)), "ms", goal);
     }
     sessions::session(&file, 10_000, false);
-    report.add("from a piece of an answer to its event", milliseconds(deltas(&file)) * 1_000.0, "µs", "200");
+    let (events, copies) = (milliseconds(deltas(&file)) * 1_000.0, milliseconds(copies()) * 1_000.0);
+    report.add("from a piece of an answer, over HTTP, to its event", events, "µs", "");
+    report.add("the same way through cat", copies, "µs", "");
+    report.add("from a piece of an answer to its event, in the daemon", events - copies, "µs", "200");
     let [answered, ended] = cancels(&file);
     report.add("from a cancel to its answer", milliseconds(answered), "ms", "10");
     report.add("from a cancel to turn_end", milliseconds(ended), "ms", "");
