@@ -2,6 +2,7 @@
 //! estimates into the sizes of one session, and `calibration` learns its factor from reports.
 
 pub mod calibration;
+mod memo;
 mod scale;
 
 pub use scale::Scale;
@@ -126,6 +127,10 @@ fn tables() -> &'static CoreBPE {
 /// Tokens of `text` by the tokenizer.
 #[must_use]
 pub fn of_text(text: &str) -> u32 {
+    memo::of_text(text, count)
+}
+
+fn count(text: &str) -> u32 {
     let mut rest = text;
     let mut total = 0_usize;
     while !rest.is_empty() {
