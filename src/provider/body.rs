@@ -111,6 +111,12 @@ impl Body {
         self.decoder.over()
     }
 
+    /// Whether the model has ended its answer. Only its tokens may follow.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.decoder.has_ended()
+    }
+
     /// The answer, when no more bytes come. `page` is the trouble of a text that is a page for people.
     ///
     /// # Errors

@@ -84,6 +84,12 @@ impl Decoder {
         self.over
     }
 
+    /// Whether the model has ended its answer. Only its tokens may follow.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.decode.has_ended()
+    }
+
     /// The answer.
     ///
     /// # Errors

@@ -50,6 +50,11 @@ pub(super) trait Decode: Send {
         Usage::default()
     }
 
+    /// Whether the model has ended its answer. Only its tokens may follow.
+    fn has_ended(&self) -> bool {
+        false
+    }
+
     /// The answer.
     ///
     /// # Errors

@@ -310,6 +310,9 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     }
 }
 
+/// The time for the tokens of an answer to follow its end. A chosen number: they come with the end or right after it.
+const AFTER_THE_END: Duration = Duration::from_secs(5);
+
 async fn read(
     mut response: Response,
     api: Api,
@@ -324,9 +327,18 @@ async fn read(
     let mut body = Body::new(api, request, &kind);
     let (mut progress, began) = (Progress::new(stall), Instant::now());
     let came = async {
+        let mut ended = None;
         while !body.over() {
-            let more = tokio::time::timeout_at(began + progress.until(), response.chunk());
-            let more = more.await.map_err(|_| progress.over())?;
+            // Some servers send no mark of the end, and leave the stream open.
+            if body.has_ended() {
+                ended.get_or_insert(began.elapsed() + stall.min(AFTER_THE_END));
+            }
+            let until = ended.unwrap_or(progress.until());
+            let more = match tokio::time::timeout_at(began + until, response.chunk()).await {
+                Ok(more) => more,
+                Err(_) if ended.is_some() => break,
+                Err(_) => return Err(progress.over()),
+            };
             let Some(bytes) = more.map_err(|error| broken_off(&error))? else { break };
             let worth = body.take(&bytes, told).map_err(with_status)?;
             progress.came(worth, began.elapsed())?;

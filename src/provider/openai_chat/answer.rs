@@ -64,6 +64,10 @@ impl Decode for Decoder {
         self.usage
     }
 
+    fn has_ended(&self) -> bool {
+        self.finish.is_some()
+    }
+
     /// An answer with `[DONE]` and without a reason counts as done if it has any part. A call whose arguments are no object
     /// keeps its place with empty arguments: they broke off where the answer reached its limit.
     fn finish(self: Box<Self>) -> Result<Answer, Trouble> {
