@@ -199,10 +199,12 @@ impl Chat {
         Ok(())
     }
 
-    /// Shows the answer of a request that starts nothing.
+    /// Shows the answer of a request, unless events show it.
     fn answered(&mut self, frame: &Value) {
         let error = frame["error"]["message"].as_str();
         let result = &frame["result"];
+        // What it starts has no event yet, and settles.
+        self.is_busy |= result["disposition"].is_string() || result["operationId"].is_string();
         match error {
             Some(error) => self.screen.note(error),
             None if result["disposition"] == "queued" => self.screen.note("it waits for the end of the answer"),
