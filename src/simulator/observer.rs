@@ -311,7 +311,7 @@ impl Observer {
                 self.turns.job_starts(job);
                 match &**job {
                     // Its message is written, whether its model can be asked or not.
-                    Job::Turn(TurnOrder::Route(_)) => self.operations.turn_comes(),
+                    Job::Turn(TurnOrder::Route(_)) => self.operations.due.turn_comes(),
                     Job::Turn(TurnOrder::Ask(_)) => self.recoveries.asks(),
                     _ => {}
                 }

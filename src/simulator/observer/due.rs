@@ -58,6 +58,10 @@ pub struct Due {
     switched: bool,
     /// A navigation has not moved. A compaction may start by itself in one of so many turns in which nothing runs.
     stayed: u32,
+    /// The turn that the daemon runs, around all operations.
+    turn: Option<OperationId>,
+    /// Whether the messages of a turn may start something: a turn runs, or nothing has started since its end.
+    turned: bool,
 }
 
 impl Due {
@@ -206,5 +210,26 @@ impl Due {
     /// The process dies.
     pub fn crashed(&mut self) {
         self.next.clear();
+        self.turn = None;
+    }
+
+    /// A turn that the daemon runs is about to start.
+    pub fn turn_comes(&mut self) {
+        self.turned = true;
+    }
+
+    /// A turn that the daemon runs starts, or ends.
+    pub fn turns(&mut self, turn: Option<OperationId>) {
+        self.turn = turn;
+    }
+
+    /// The turn that the daemon runs.
+    pub fn turn(&self) -> Option<&OperationId> {
+        self.turn.as_ref()
+    }
+
+    /// An operation starts. Whether the messages of a turn may be the reason.
+    pub fn starts_by_turn(&mut self) -> bool {
+        std::mem::replace(&mut self.turned, self.turn.is_some())
     }
 }

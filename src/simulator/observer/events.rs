@@ -100,7 +100,7 @@ impl Observer {
             Event::TurnStart {} | Event::TurnEnd { .. } => {
                 let Some(turn) = about.turn.clone() else { return broken(Rule::StartedOnce, "a turn without an id") };
                 let starts = matches!(event, Event::TurnStart {});
-                self.operations.turns(Some(turn.clone()).filter(|_| starts));
+                self.operations.due.turns(Some(turn.clone()).filter(|_| starts));
                 if starts {
                     self.status.starts(&turn, false)
                 } else {
@@ -127,6 +127,9 @@ impl Observer {
             Event::RetryStart { .. } => self.operations.starts_inside(about, event, &disk.running()),
             Event::RetryEnd { .. } => self.operations.ends_inside(about, event),
             Event::UsageUpdated { usage } => {
+                if self.daemon.is_some() {
+                    self.recoveries.turn_measures(usage);
+                }
                 self.operations.usage(about, usage);
                 self.usage.sent(usage);
                 Ok(())

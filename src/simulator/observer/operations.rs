@@ -144,10 +144,6 @@ pub struct Operations {
     pub moves: Moves,
     /// Requests to models whose costs are to be in the file.
     spent: BTreeMap<String, usize>,
-    /// The turn that the daemon runs, around all other operations.
-    turn: Option<OperationId>,
-    /// Whether the messages of a turn may start something: a turn runs, or nothing has started since its end.
-    turned: bool,
 }
 
 impl Operations {
@@ -178,7 +174,6 @@ impl Operations {
     /// The process dies.
     pub fn crashed(&mut self) {
         self.due.crashed();
-        self.turn = None;
         if self.has_lock {
             let owed: Vec<_> = self.open_inside().collect();
             self.owed_inside.extend(owed);
@@ -189,16 +184,6 @@ impl Operations {
         self.ahead.crashed();
         // The process may die between an end and its record.
         self.ended.clear();
-    }
-
-    /// A turn that the daemon runs starts or ends.
-    pub fn turns(&mut self, turn: Option<OperationId>) {
-        self.turn = turn;
-    }
-
-    /// A turn that the daemon runs is about to start.
-    pub fn turn_comes(&mut self) {
-        self.turned = true;
     }
 
     /// Costs of a request arose.
@@ -448,7 +433,7 @@ impl Operations {
         let operations = result["operations"].as_array().map(Vec::as_slice).unwrap_or_default();
         let listed: Vec<_> = operations.iter().filter_map(|it| it["operationId"].as_str()).collect();
         let wholes = self.open.iter().filter(|open| !open.is_part);
-        let open = self.turn.iter().chain(wholes.map(|open| &open.id)).chain(self.ahead.running());
+        let open = self.due.turn().into_iter().chain(wholes.map(|open| &open.id)).chain(self.ahead.running());
         let open: Vec<_> = open.map(OperationId::as_str).collect();
         require(listed == open, Rule::StatusAnswer, || format!("{listed:?} are listed, and {open:?} run"))
     }
@@ -600,9 +585,7 @@ impl Operations {
             };
             let ahead = self.ahead.may_serve(&id);
             let asked = self.due.starts(&id, cause, requests.wait_for_context()) || owner.is_some() || ahead;
-            // It follows from the messages of the turn.
-            let asked = asked || self.turned;
-            self.turned = self.turn.is_some();
+            let asked = self.due.starts_by_turn() || asked;
             require(asked || what == What::Idle, Rule::StartWasAsked, || {
                 format!("no answer has introduced {id:?}, and no request waits for it")
             })?;

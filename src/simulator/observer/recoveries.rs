@@ -179,6 +179,11 @@ impl Recoveries {
         self.gives = true;
     }
 
+    /// The usage after messages of a turn is sent. It says whether a compaction may start, as the answer of an append does.
+    pub fn turn_measures(&mut self, usage: &Usage) {
+        self.last.iter_mut().for_each(|last| last.usage.auto_compaction = usage.auto_compaction);
+    }
+
     /// A message of a turn that the daemon runs is announced.
     pub fn turn_says(&mut self, entry: &Entry) {
         let Some(outline) = entry.outline() else { return };
