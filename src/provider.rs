@@ -28,7 +28,7 @@ use crate::{conversation::message::Usage, secret::Secret};
 pub use dialect::{Dialect, Model};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 pub use trouble::{Reach, Trouble, TroubleKind};
 
 /// The wire formats.
@@ -241,7 +241,7 @@ pub enum Part {
         id: String,
         /// The name of the tool.
         name: String,
-        /// The arguments as JSON text.
+        /// The arguments as the model wrote them: the text of a JSON object, or a part of one, or nonsense.
         arguments: String,
         /// Google's thought signature (pi's `thoughtSignature`).
         signature: Option<String>,
@@ -429,7 +429,7 @@ impl Part {
                 block
             }
             Self::Call { id, name, arguments, .. } => {
-                let arguments = serde_json::from_str(arguments).unwrap_or_else(|_| json!({}));
+                let arguments: Map<String, Value> = serde_json::from_str(arguments).unwrap_or_default();
                 json!({ "type": "toolCall", "id": id, "name": name, "arguments": arguments })
             }
             Self::Image { mime, data } => json!({ "type": "image", "mimeType": mime, "data": data }),

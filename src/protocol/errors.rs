@@ -16,6 +16,9 @@ use jsonrpsee::types::ErrorObjectOwned;
 use rustix::io::Errno;
 use serde_json::{Value, json};
 
+/// `retryAfterMs` of a message for a full queue: about the time of a turn. A chosen number.
+const TURN_MS: u64 = 5_000;
+
 /// Error of a request. Its text says what to do next.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Failure {
@@ -49,6 +52,11 @@ pub enum Failure {
     /// Too many requests are in flight.
     #[error("too many requests at once; send it again in {retry_after_ms} ms")]
     Overloaded { retry_after_ms: u64 },
+    /// The queue of messages is full.
+    #[error(
+        "{waiting} messages wait in the queue, and it takes no more; wait for turns, or take them out with session/clear_queue"
+    )]
+    QueueFull { waiting: usize },
     /// The named thing does not exist.
     #[error("{what}")]
     NotFound { kind: &'static str, what: String },
@@ -219,7 +227,7 @@ impl Failure {
             Self::Internal(_) => Code::Internal,
             Self::Cancelled => Code::RequestCancelled,
             Self::ContentModified { .. } => Code::ContentModified,
-            Self::Overloaded { .. } => Code::Overloaded,
+            Self::Overloaded { .. } | Self::QueueFull { .. } => Code::Overloaded,
             Self::NotFound { .. } => Code::NotFound,
             Self::Busy { .. } => Code::Busy,
             Self::Locked { .. } => Code::Locked,
@@ -239,6 +247,7 @@ impl Failure {
             Self::InvalidParams { path, .. } => json!({ "path": path }),
             Self::ContentModified { leaf } => json!({ "leafEntryId": leaf }),
             Self::Overloaded { retry_after_ms } => json!({ "retryAfterMs": retry_after_ms }),
+            Self::QueueFull { .. } => json!({ "retryAfterMs": TURN_MS }),
             Self::NotFound { kind, .. } => json!({ "kind": kind }),
             Self::Busy { operation_id, kind } => {
                 json!({ "operationId": operation_id, "kind": kind })
@@ -261,7 +270,11 @@ impl Failure {
             // A session that is read-only stays so, and has no errno.
             Self::Storage { errno, .. } => errno.is_some_and(may_pass),
             Self::Provider { retryable, .. } => *retryable,
-            Self::Overloaded { .. } | Self::Busy { .. } | Self::Locked { .. } | Self::ContentModified { .. } => true,
+            Self::Overloaded { .. }
+            | Self::QueueFull { .. }
+            | Self::Busy { .. }
+            | Self::Locked { .. }
+            | Self::ContentModified { .. } => true,
             _ => false,
         };
         ErrorData { code: self.code().name().to_owned(), retryable, rest }

@@ -64,11 +64,11 @@ pub(super) fn object(text: &str) -> Map<String, Value> {
     serde_json::from_str(text).unwrap_or_default()
 }
 
-/// The arguments of a call, or none where they are no object: they broke off, or the model wrote nonsense.
+/// The arguments of a call as the model wrote them. They may be no object: they broke off, or the model wrote nonsense.
 pub(super) fn arguments(text: &str) -> &str {
-    match serde_json::from_str::<Map<String, Value>>(text) {
-        Ok(_) => text.trim(),
-        Err(_) => "{}",
+    match text.trim() {
+        "" => "{}",
+        text => text,
     }
 }
 

@@ -253,7 +253,9 @@ impl Core {
             Input::Transferred(id, result) => transfers::made(&mut self.base, &id, result).into(),
             Input::Turned(id, report) => self.turns.reported(&mut self.base, &id, report).into(),
             Input::Sourced(id, result) => referring::sourced(&mut self.base, &id, result).into(),
-            Input::Founded(id, result) => founding::founded(&mut self.base, &id, result).into(),
+            Input::Founded(id, result) => {
+                founding::founded(&mut self.base, &mut self.turns.prompts, &id, result).into()
+            }
             Input::Counted => self.counted().into(),
             Input::IdleTurn(turn) => {
                 let turning = self.idle.rounds.turn(turn);

@@ -98,7 +98,7 @@ impl Client {
             "tool/call" => {
                 let call = (of("turnId"), of("toolCallId") + &frame["params"]["arguments"].to_string());
                 assert!(self.executed.insert(call), "{frame} is asked for twice");
-                let (tokens, fails) = (100 + self.dice.roll() % 4_000, self.dice.roll() % 8 == 0);
+                let (tokens, fails) = (100 + self.dice.roll() % 4_000, self.dice.roll() < u64::MAX / 8);
                 let tokens = usize::try_from(tokens).expect("a size");
                 let result = json!({"content": text_of(tokens, "file"), "isError": fails});
                 self.daemon.send(&json!({"jsonrpc": "2.0", "id": frame["id"], "result": result}));

@@ -15,7 +15,10 @@ const SHORTEST: usize = 32;
 /// A text by its hash and its length. The hash has keys of this process, so nobody can make two texts of one place.
 type Text = (u64, usize);
 
-static COUNTS: LazyLock<(RandomState, Box<[Mutex<(Text, u32)>]>)> = LazyLock::new(|| {
+/// The text that was counted last at a place, and its tokens.
+type Place = Mutex<(Text, u32)>;
+
+static COUNTS: LazyLock<(RandomState, Box<[Place]>)> = LazyLock::new(|| {
     let places = (0..PLACES).map(|_| Mutex::default());
     (RandomState::new(), places.collect())
 });

@@ -1,6 +1,7 @@
 //! Turns that the daemon runs, and the messages that wait for one.
 
 use crate::ids::{OperationId, SessionId};
+use base64::{Engine, engine::general_purpose::STANDARD};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -56,6 +57,14 @@ impl PromptMessage {
                 Some("image") => block["data"].is_string() && block["mimeType"].is_string(),
                 _ => false,
             };
+            if let Some(data) = block["data"].as_str()
+                && block["type"] == "image"
+                && let Err(error) = STANDARD.decode(data)
+            {
+                return Err(format!(
+                    "the data of the image in block {at} is no base64 ({error}); a provider refuses it"
+                ));
+            }
             if !is_right {
                 return Err(format!(
                     "block {at} is neither {{type: \"text\", text}} nor {{type: \"image\", data, mimeType}}"
@@ -70,7 +79,9 @@ impl PromptMessage {
     pub fn is_empty(&self) -> bool {
         match self {
             Self::Text(text) => text.trim().is_empty(),
-            Self::Blocks(blocks) => blocks.is_empty(),
+            Self::Blocks(blocks) => {
+                blocks.iter().all(|block| block["text"].as_str().is_some_and(|text| text.trim().is_empty()))
+            }
         }
     }
 }

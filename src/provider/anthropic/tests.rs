@@ -61,7 +61,7 @@ fn recordings() {
     let parts = [thinking("", Some("EosnCkYICxIMMb3L"), false), Part::text("7.")];
     row(recorded!("hidden_thinking.sse"), &parts, used(25, 34, 0, 0), Stop::Done);
     row(recorded!("cached.sse"), &[Part::text("Hi.")], used(4, 6, 1800, 248), Stop::Done);
-    row(recorded!("length.sse"), &[call("toolu_03", "write", "{}")], used(25, 64, 0, 0), Stop::Length);
+    row(recorded!("length.sse"), &[call("toolu_03", "write", "{\"text\": \"on")], used(25, 64, 0, 0), Stop::Length);
     let refused = Stop::Refused("This request was declined.".into());
     row(recorded!("refusal.sse"), &[], used(25, 1, 0, 0), refused);
     row(recorded!("unknown.sse"), &[Part::text("Found it.")], used(25, 9, 0, 0), Stop::Done);

@@ -66,7 +66,7 @@ fn recordings() {
     row(recorded!("content_filter.sse"), &[Part::text("I")], used(0, 0, 0, 0), refused);
     let refused = Stop::Refused("I can't help with that.".into());
     row(recorded!("refusal.sse"), &[], used(0, 0, 0, 0), refused);
-    row(recorded!("broken_call.sse"), &[call("call_x", "write", "{}")], used(0, 0, 0, 0), Stop::Length);
+    row(recorded!("broken_call.sse"), &[call("call_x", "write", "{\"text\":\"on")], used(0, 0, 0, 0), Stop::Length);
 }
 
 #[test]

@@ -200,7 +200,7 @@ impl Standing<'_> {
         let is_in_time = unit.survives_the_end() || !self.core.base.ending.is_now();
         let may = match unit {
             Unit::Unbegun => self.may_end_unbegun(),
-            Unit::AfterTurn => self.may_maintain(),
+            Unit::AfterTurn => self.may_maintain() && self.core.turns.id().is_none(),
             // The answers of these contexts start it, in the input after which it is due.
             Unit::Contexts => false,
             // A context that waits for counts is made after them.

@@ -6,7 +6,6 @@
 
 use super::edit::{self, Edit, EditMethod};
 use crate::{
-    ids::OperationId,
     protocol::{
         Method,
         types::{AppendParams, Behavior, CompactParams, HandoffParams, NavigateParams, PromptMessage, ReferenceParams},
@@ -40,8 +39,8 @@ pub enum Command {
 pub struct TurnRequest {
     /// The message; none for a turn on the context as it stands.
     pub prompt: Option<(PromptMessage, Behavior)>,
-    /// The turn as a cancel has named it before it began.
-    pub cancelled: Option<OperationId>,
+    /// Whether a cancel came after it: its message waits for the user.
+    pub cancelled: bool,
 }
 
 /// A request for a transfer.

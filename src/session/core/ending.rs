@@ -5,7 +5,7 @@ mod tests;
 
 use super::{
     Core,
-    base::{Base, Ending, IndexBuild, following},
+    base::{Ending, IndexBuild, following},
     command::Command,
     idle::{maintenance, rounds},
     parts::{log_gate::Back, waiting_contexts::WaitingContext},
@@ -67,8 +67,6 @@ impl Core {
         if matches!(operation.kind, OperationKind::Transfer(_)) {
             let is_due = Standing::of(self).decision().is_due();
             self.upkeep.transfer_ends(&self.base, &end, is_due);
-            let is_replaced = matches!(&end, End::Completed(product) if product.replaces_session());
-            self.turns.prompts.replaced(&self.base, is_replaced);
         }
         self.base.waiting.go_on_after(&operation.kind, &end);
         if let End::Completed(product) = &end
@@ -216,14 +214,15 @@ impl Core {
         let before = self.unbegun.iter().filter(|it| matches!(it.end, End::Cancelled)).map(|it| &it.request);
         let before = before.filter(|request| which.is_none_or(|which| *which == request.id));
         let named = |request: &Unstarted| Cancelled::of(request.id.clone(), request.kind.name());
-        let Base { queue, stamps, .. } = &mut self.base;
-        let waiting = if which.is_none() { queue.cancel_turns(|| stamps.turn()) } else { Vec::new() };
-        let starting = self.turns.cancel_starting(which).into_iter().chain(waiting);
-        let starting = starting.map(|id| Cancelled::of(id, TURN)).collect::<Vec<_>>();
+        if which.is_none() {
+            self.base.queue.cancel_turns();
+        }
+        let starting = self.turns.cancel_starting(which).map(|id| Cancelled::of(id, TURN));
         let all =
             cancelling.named.iter().cloned().chain(before.chain(&unstarted).map(named)).chain(due).chain(starting);
         let answer = self.upkeep.after_turn.answer_cancel(ticket, all.collect());
         self.follow(answer);
+        self.turns.cancelled(&self.base, which);
         self.end_stopped(round, unstarted, cancelling);
     }
 
@@ -446,7 +445,7 @@ impl Core {
                 writing::place(&mut self.base, at, &others, &write.entries(), path);
                 if is_moved {
                     self.upkeep.after_turn.moved(&self.base.state);
-                    self.turns.prompts.moved(&self.base.state);
+                    self.turns.prompts.moved(&self.base);
                 }
                 write.written(&mut self.base)
             }
@@ -467,7 +466,7 @@ impl Core {
         self.has_changed();
         if following::take_in(&mut self.base, grown) {
             self.upkeep.after_turn.moved(&self.base.state);
-            self.turns.prompts.moved(&self.base.state);
+            self.turns.prompts.moved(&self.base);
         }
     }
 

@@ -154,6 +154,7 @@ impl Core {
         }
         let after_turn = &mut self.upkeep.after_turn;
         if may_start.is_now()
+            && !self.turns.is_steered()
             && let Some(due) = after_turn.take_due(self.base.state.path())
         {
             return Some(due);
@@ -251,7 +252,9 @@ impl Core {
         }
         self.idle_gives_way();
         resuming::report(&self.base, &mut self.upkeep.resumed);
-        match relaying::part_to_relay(&self.base.state, &self.upkeep.relays, due.reason) {
+        // Messages that wait follow here, and nobody may be there to follow them elsewhere.
+        let may_relay = !self.turns.follows();
+        match relaying::part_to_relay(&self.base.state, &self.upkeep.relays, due.reason).filter(|_| may_relay) {
             None => automatic::begin(&mut self.base, &mut self.upkeep, due),
             Some(covered) => {
                 let steps = self.upkeep.ahead.throw_away(&self.base.facts());

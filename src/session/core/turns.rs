@@ -145,41 +145,35 @@ impl Turns {
         self.unwritten.is_empty() && self.running.as_ref().is_some_and(Running::is_ready)
     }
 
+    /// Whether a turn goes on with messages that steer it.
+    pub fn is_steered(&self) -> bool {
+        self.running.is_some() && self.prompts.steers()
+    }
+
     /// Whether a message of the queue begins a turn as soon as no other work runs.
     pub fn follows(&self) -> bool {
         self.prompts.is_next()
     }
 
     /// Starts a turn with a message of the user, or on the context as it stands.
-    /// `cancelled`: a cancel has named it already.
-    pub fn begin(
-        &mut self,
-        base: &mut Base,
-        message: Option<PromptMessage>,
-        ticket: Ticket,
-        cancelled: Option<OperationId>,
-    ) {
-        let is_cancelled = cancelled.is_some();
-        if !is_cancelled {
-            self.prompts.go_on();
-        }
-        let id = cancelled.unwrap_or_else(|| base.stamps.turn());
-        self.start(base, Starting { is_cancelled, ..Starting::of(id, message, None, Asked::by(ticket, None)) });
+    pub fn begin(&mut self, base: &mut Base, message: Option<PromptMessage>, ticket: Ticket) {
+        self.prompts.go_on();
+        let id = base.stamps.turn();
+        self.start(base, Starting::of(id, message, None, Asked::by(ticket, None)));
     }
 
     /// Puts a message in the queue. The turn that runs takes it in, or the next one begins with it.
-    /// `cancelled`: a cancel has named the turn that it begins.
+    /// `is_cancelled`: a cancel came after it, so it waits for the user.
     pub fn queue(
         &mut self,
         base: &mut Base,
         message: PromptMessage,
         behavior: Behavior,
         ticket: Ticket,
-        cancelled: Option<OperationId>,
+        is_cancelled: bool,
     ) -> Option<Step> {
-        let is_cancelled = cancelled.is_some();
         // The turn that it begins, where none takes it in.
-        let own = cancelled.unwrap_or_else(|| base.stamps.turn());
+        let own = base.stamps.turn();
         let steered = self.id().filter(|_| behavior == Behavior::Steer && !is_cancelled).cloned();
         let behavior = if steered.is_some() { behavior } else { Behavior::FollowUp };
         if !is_cancelled {
@@ -187,6 +181,12 @@ impl Turns {
         }
         let waiting = Waiting { id: base.stamps.stamp().id, turn: own.clone(), message };
         self.prompts.add(base, waiting, behavior, steered.unwrap_or(own), ticket)
+    }
+
+    /// Takes all messages out of the queue, but the one whose turn starts.
+    pub fn clear_queue(&mut self, base: &mut Base, ticket: Ticket) -> Option<Step> {
+        let starts = self.starting.as_ref().and_then(|starting| starting.queued.as_ref());
+        self.prompts.clear(base, starts, ticket)
     }
 
     /// Starts the turn of the next message of the queue.
@@ -213,8 +213,8 @@ impl Turns {
             }
             TurnReport::Answered(answer) => {
                 if let Some(running) = self.running_as(id).filter(|running| running.is_asking()) {
-                    running.request_ends(base, answer.failed.is_some());
-                    self.unwritten.push_back(Own::answer(id.clone(), *answer));
+                    let heard = running.request_ends(base, answer.failed.is_some());
+                    self.unwritten.push_back(Own::answer(id.clone(), *answer, &heard));
                 }
             }
             TurnReport::Executed(call, executed) => {
@@ -404,6 +404,13 @@ impl Turns {
         let starting = self.starting.as_mut().filter(|starting| which.is_none_or(|which| *which == starting.id))?;
         starting.is_cancelled = true;
         Some(starting.id.clone())
+    }
+
+    /// A cancel of one operation, or of all, was answered. Messages that waited for the end of what it stopped wait for the user.
+    pub fn cancelled(&mut self, base: &Base, which: Option<&OperationId>) {
+        if which.is_none() || self.id().is_none() {
+            self.prompts.pause(base);
+        }
     }
 
     /// A cancel ends these operations. The text that the user saw of an answer stays, and the session settles after it.

@@ -28,7 +28,7 @@ use crate::{
     },
 };
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json, value::RawValue};
+use serde_json::{Map, Value, json, value::RawValue};
 use std::{collections::HashSet, future, sync::Arc, task::Poll, time::Duration};
 
 /// A step of a turn.
@@ -81,8 +81,11 @@ pub struct ToolCall {
     pub id: CallId,
     /// The name of the tool.
     pub name: String,
-    /// The arguments, as JSON.
+    /// The arguments, as a JSON object.
     pub arguments: Box<RawValue>,
+    /// The arguments as the model wrote them, where they are no object. Such a call is not executed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unreadable: Option<String>,
 }
 
 impl TurnOrder {
@@ -195,7 +198,7 @@ pub async fn run(job: TurnJob, pool: &dyn Pool, tell: Tell<'_>) {
             }
         }
         TurnOrder::Execute(ExecuteOrder { id, calls, stop }) => {
-            let execute = async |ToolCall { id: call, name, arguments }: ToolCall| {
+            let execute = async |ToolCall { id: call, name, arguments, .. }: ToolCall| {
                 let execution =
                     Execution { session: session.clone(), turn: id.clone(), call: call.clone(), name, arguments };
                 let result = result(access.routes.client.execute(execution).await);
@@ -341,8 +344,11 @@ fn answer(answered: Answered, api: Api, model: &ModelRef, context: String, now: 
     }
     let call = |part: &Part| match part {
         Part::Call { id, name, arguments, .. } => {
-            let arguments = RawValue::from_string(arguments.clone()).unwrap_or_else(|_| raw(&json!({})));
-            Some(ToolCall { id: id.as_str().into(), name: name.clone(), arguments })
+            let is_object = serde_json::from_str::<Map<String, Value>>(arguments).is_ok();
+            let read = RawValue::from_string(arguments.clone()).ok().filter(|_| is_object);
+            let unreadable = read.is_none().then(|| arguments.clone());
+            let arguments = read.unwrap_or_else(|| raw(&json!({})));
+            Some(ToolCall { id: id.as_str().into(), name: name.clone(), arguments, unreadable })
         }
         _ => None,
     };

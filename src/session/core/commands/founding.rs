@@ -12,6 +12,7 @@ use crate::{
             commands::compacting::result::sent,
             step::Step,
             transfers::handing_off::handed_over,
+            turns::prompts::Prompts,
             work::{Founded, Work},
         },
         founding::{Founding, Outcome},
@@ -49,7 +50,12 @@ pub(in crate::session::core) fn found(
 }
 
 /// A session was made, or not.
-pub(in crate::session::core) fn founded(base: &mut Base, id: &OperationId, outcome: Outcome) -> Option<Step> {
+pub(in crate::session::core) fn founded(
+    base: &mut Base,
+    prompts: &mut Prompts,
+    id: &OperationId,
+    outcome: Outcome,
+) -> Option<Step> {
     let (operation, founded) = match base.work.take() {
         Work::Founding(operation, founded) if operation.id == *id => (operation, founded),
         other => {
@@ -64,5 +70,5 @@ pub(in crate::session::core) fn founded(base: &mut Base, id: &OperationId, outco
             Err(failed) => End::Failed(failed.into()),
         },
     };
-    Some(Step::end(operation, end))
+    prompts.replaced(base, operation, end)
 }

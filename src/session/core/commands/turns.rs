@@ -22,13 +22,13 @@ use crate::{
 impl CommandMethod for SessionPrompt {
     fn command(params: PromptParams) -> Command {
         let PromptParams { message, behavior, .. } = params;
-        Command::Turn(Box::new(TurnRequest { prompt: Some((message, behavior.unwrap_or_default())), cancelled: None }))
+        Command::Turn(Box::new(TurnRequest { prompt: Some((message, behavior.unwrap_or_default())), cancelled: false }))
     }
 }
 
 impl CommandMethod for SessionContinue {
     fn command(_: SessionParams) -> Command {
-        Command::Turn(Box::new(TurnRequest { prompt: None, cancelled: None }))
+        Command::Turn(Box::new(TurnRequest { prompt: None, cancelled: false }))
     }
 }
 
@@ -50,10 +50,11 @@ pub(in crate::session::core) fn begin(
     });
     match (checked, prompt) {
         (Err(failure), _) => return Some(Step::fail(ticket, &failure)),
-        (Ok(()), Some((message, behavior))) if free.is_err() => {
+        (Ok(()), None) if cancelled => return Some(Step::fail(ticket, &Failure::Cancelled)),
+        (Ok(()), Some((message, behavior))) if cancelled || free.is_err() => {
             return turns.queue(base, message, behavior, ticket, cancelled);
         }
-        (Ok(()), prompt) => turns.begin(base, prompt.map(|(message, _)| message), ticket, cancelled),
+        (Ok(()), prompt) => turns.begin(base, prompt.map(|(message, _)| message), ticket),
     }
     None
 }
@@ -75,7 +76,7 @@ impl SessionMethod for SessionClearQueue {
         if let Err(failure) = core.base.writable() {
             return ticket.fail(&failure);
         }
-        let step = core.turns.prompts.clear(&mut core.base, ticket);
+        let step = core.turns.clear_queue(&mut core.base, ticket);
         core.follow(step);
     }
 }

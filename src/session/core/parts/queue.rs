@@ -1,7 +1,6 @@
 //! The commands of a session that wait for their turn.
 
 use crate::{
-    ids::OperationId,
     protocol::errors::Failure,
     session::{core::command::Command, effects::Ticket},
 };
@@ -51,19 +50,13 @@ impl Queue {
         taken
     }
 
-    /// A cancel stops the turns that wait. Each is named by `id`.
-    pub fn cancel_turns(&mut self, mut id: impl FnMut() -> OperationId) -> Vec<OperationId> {
-        let mut named = Vec::new();
+    /// A cancel came: the messages that wait begin no turn.
+    pub fn cancel_turns(&mut self) {
         for (command, _) in &mut self.0 {
-            if let Command::Turn(request) = command
-                && request.cancelled.is_none()
-            {
-                let id = id();
-                named.push(id.clone());
-                request.cancelled = Some(id);
+            if let Command::Turn(request) = command {
+                request.cancelled = true;
             }
         }
-        named
     }
 
     /// Whether a command waits that `wanted` selects.

@@ -72,9 +72,15 @@ impl Own {
         Self::of(turn, What::Reminder, vec![raw(&json!({"role": "developer", "content": text.trim()}))])
     }
 
-    /// An answer of the model.
-    pub fn answer(turn: OperationId, answer: TurnAnswer) -> Self {
-        let TurnAnswer { message, context, stop, calls, failed } = answer;
+    /// An answer of the model. `heard`: the text that the user saw of one that failed.
+    pub fn answer(turn: OperationId, answer: TurnAnswer, heard: &str) -> Self {
+        let TurnAnswer { mut message, context, stop, calls, failed } = answer;
+        if !heard.trim().is_empty()
+            && let Ok(mut whole) = serde_json::from_str::<Value>(message.get())
+        {
+            whole["content"] = json!([{"type": "text", "text": heard}]);
+            message = raw(&whole);
+        }
         let said = Box::new(Said { calls, stop, failed });
         Self { context, ..Self::of(turn, What::Answer(said), vec![message]) }
     }

@@ -20,11 +20,14 @@ use crate::{
     session::{
         core::{
             base::Base,
-            parts::queue::TRY_AGAIN,
             step::{Step, Write},
+            work::Work,
         },
         effects::{Answer, Ticket},
+        kind::Product,
         log_work::Adds,
+        operation::Operation,
+        operations::End,
         state::State,
     },
     wire::outbox::About,
@@ -112,9 +115,20 @@ impl Prompts {
         self.is_outdated
     }
 
-    /// The session is on another path.
-    pub fn moved(&mut self, state: &State) {
-        self.is_outdated = self.is_used && Lists::on(state.path(), &state.id) != self.lists;
+    /// The session is on another path, or another program has written to it. A session that is only read shows the queue of its
+    /// file.
+    pub fn moved(&mut self, base: &Base) {
+        let state = &base.state;
+        if base.writable().is_ok() {
+            self.is_outdated = self.is_used && Lists::on(state.path(), &state.id) != self.lists;
+            return;
+        }
+        let mut there = Lists::on(state.path(), &state.id);
+        there.rest();
+        if there != self.lists {
+            self.lists = there;
+            base.effects.emit(About::default(), self.event());
+        }
     }
 
     /// Adds a message. The request is answered with this turn when the queue is on disk.
@@ -134,21 +148,23 @@ impl Prompts {
         }
         let is_alone = former.is_empty();
         if !is_alone && (self.lists.iter().count() > MOST || self.lists.bytes() > MOST_BYTES) {
+            let waiting = former.iter().count();
             self.lists = former;
-            return Some(Step::fail(ticket, &Failure::Overloaded { retry_after_ms: TRY_AGAIN }));
+            return Some(Step::fail(ticket, &Failure::QueueFull { waiting }));
         }
         self.is_used = true;
-        self.write(base, Some((ticket, Answer::ok(&answer))), former)
+        self.write(base, Some((ticket, Answer::ok(&answer))), former, None)
     }
 
-    /// Takes all messages out. The request is answered when the queue is on disk.
-    pub fn clear(&mut self, base: &mut Base, ticket: Ticket) -> Option<Step> {
+    /// Takes all messages out but this one, with which a turn starts. The request is answered when the queue is on disk.
+    pub fn clear(&mut self, base: &mut Base, starts: Option<&EntryId>, ticket: Ticket) -> Option<Step> {
+        let former = self.lists.clone();
+        self.lists.retain(|id| Some(id) != starts);
         let answer = Answer::ok(&self.queue());
-        if self.lists.is_empty() {
-            return Some(Step::Answer(ticket, answer));
-        }
-        let former = std::mem::take(&mut self.lists);
-        self.write(base, Some((ticket, answer)), former)
+        let is_any = !self.lists.is_empty();
+        self.lists = former.clone();
+        self.lists.retain(|id| Some(id) == starts);
+        if is_any { self.write(base, Some((ticket, answer)), former, None) } else { Some(Step::Answer(ticket, answer)) }
     }
 
     /// Messages are on disk as messages of the conversation. Returns whether there were any.
@@ -162,17 +178,24 @@ impl Prompts {
         self.is_outdated = false;
         let is_right = Lists::on(base.state.path(), &base.state.id) == self.lists;
         let former = self.lists.clone();
-        if is_right || base.writable().is_err() { None } else { self.write(base, None, former) }
+        if is_right || base.writable().is_err() { None } else { self.write(base, None, former, None) }
     }
 
-    fn write(&mut self, base: &mut Base, asker: Option<(Ticket, Answer)>, former: Lists) -> Option<Step> {
+    fn write(
+        &mut self,
+        base: &mut Base,
+        asker: Option<(Ticket, Answer)>,
+        former: Lists,
+        ends: Option<End<Product>>,
+    ) -> Option<Step> {
         let parent = base.state.path().last().map(|leaf| leaf.id.clone());
         match entry_of(&self.lists, &base.state.id, parent.as_ref(), &mut base.stamps) {
-            Some(entry) => Some(Step::Write(Box::new(QueueWrite { entry, asker, former }))),
+            Some(entry) => Some(Step::Write(Box::new(QueueWrite { entry, asker, former, ends }))),
             None => {
                 self.lists = former;
                 let failure = Failure::Internal("the queue is no entry, which is a defect of abridged".to_owned());
-                asker.map(|(ticket, _)| Step::fail(ticket, &failure))
+                let failed = asker.map(|(ticket, _)| Step::fail(ticket, &failure));
+                failed.or_else(|| ended(base, ends))
             }
         }
     }
@@ -180,21 +203,21 @@ impl Prompts {
     /// Takes the outcome of a write of the queue.
     pub fn recorded(&mut self, base: &mut Base, outcome: QueueWritten) -> Option<Step> {
         match outcome {
-            QueueWritten::Written(QueueWrite { entry, asker, .. }) => {
-                let is_asked = asker.is_some();
+            QueueWritten::Written(QueueWrite { entry, asker, ends, .. }) => {
+                let changes = asker.is_some() || ends.is_some();
                 asker.into_iter().for_each(|(ticket, answer)| ticket.answer(answer));
                 base.effects.announce(&entry, None);
-                if is_asked {
+                if changes {
                     base.effects.emit(About::default(), self.event());
                 }
-                None
+                ended(base, ends)
             }
-            QueueWritten::Failed(QueueWrite { asker, former, .. }, failure) => {
+            QueueWritten::Failed(QueueWrite { asker, former, ends, .. }, failure) => {
                 self.lists = former;
                 asker.into_iter().for_each(|(ticket, _)| ticket.fail(&failure));
-                None
+                ended(base, ends)
             }
-            QueueWritten::Again(QueueWrite { asker, former, .. }) => self.write(base, asker, former),
+            QueueWritten::Again(QueueWrite { asker, former, ends, .. }) => self.write(base, asker, former, ends),
         }
     }
 
@@ -225,13 +248,18 @@ impl Prompts {
         self.entry_again(session, parent, &mut base.stamps)
     }
 
-    /// The session that takes this one's place was made, or not. Its messages leave the queue.
-    pub fn replaced(&mut self, base: &Base, is_made: bool) {
+    /// The session that takes this one's place was made: its messages leave the queue, and after that the operation ends. Nobody is
+    /// told of that session before, so that a crash leaves no message in two of them.
+    pub fn replaced(&mut self, base: &mut Base, operation: Operation, end: End<Product>) -> Option<Step> {
         let carried = std::mem::take(&mut self.carried);
-        if is_made && self.delivered(&carried) {
-            self.is_outdated = true;
-            base.effects.emit(About::default(), self.event());
+        let is_made = matches!(&end, End::Completed(product) if product.replaces_session());
+        if !is_made || carried.is_empty() {
+            return Some(Step::end(operation, end));
         }
+        let former = self.lists.clone();
+        self.lists.retain(|id| !carried.contains(id));
+        base.work = Work::Committing(operation);
+        self.write(base, None, former, Some(end))
     }
 
     /// Makes the entry with the queue for a path that the session moves to, where that path has another queue.
@@ -246,6 +274,11 @@ impl Prompts {
             if is_right { Vec::new() } else { entry_of(&lists, &session, leaf, &mut stamps).into_iter().collect() }
         }))
     }
+}
+
+/// The end of the operation that a write of the queue was part of.
+fn ended(base: &mut Base, ends: Option<End<Product>>) -> Option<Step> {
+    ends.and_then(|end| Some(Step::end(base.work.take_committing()?, end)))
 }
 
 impl Write for QueueWrite {

@@ -8,7 +8,11 @@ use crate::{
     },
     ids::{EntryId, OperationId, SessionId},
     protocol::{errors::Failure, types::PromptMessage},
-    session::effects::{Answer, Ticket},
+    session::{
+        effects::{Answer, Ticket},
+        kind::Product,
+        operations::End,
+    },
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -50,6 +54,8 @@ pub(in crate::session::core) struct QueueWrite {
     pub(super) asker: Option<(Ticket, Answer)>,
     /// The queue before the request.
     pub(super) former: Lists,
+    /// The end of the operation that hands the queue over to another session.
+    pub(super) ends: Option<End<Product>>,
 }
 
 /// The outcome of a write of the queue.

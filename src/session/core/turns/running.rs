@@ -29,16 +29,19 @@ use crate::{
     },
 };
 
-/// The most answers in a row that call nothing but tools that there are not. A chosen number: a model that errs reads the names of
-/// the tools in the first result, and each further answer costs the whole context.
+/// The most answers in a row whose calls cannot be executed. A chosen number: a model that errs reads the reason in the first
+/// result, and each further answer costs the whole context.
 const MOST_LOST: u32 = 5;
+
+/// The most characters of unreadable arguments that the model is shown again. A chosen number.
+const MOST_QUOTED: usize = 500;
 
 /// A turn that runs.
 pub(super) struct Running {
     pub operation: Operation,
     pub phase: Phase,
     pub reminder: Reminder,
-    /// The answers in a row that called nothing but tools that there are not.
+    /// The answers in a row none of whose calls could be executed.
     lost: u32,
     /// The text of the answer so far, and the place of the part that grows.
     heard: String,
@@ -161,13 +164,16 @@ impl Running {
         spent.into_iter().for_each(|spent| base.costs.add(self.operation.id.clone(), spent, base.now));
     }
 
-    /// The model has answered, or failed.
-    pub fn request_ends(&mut self, base: &mut Base, has_failed: bool) {
+    /// The model has answered, or failed. Returns the text that the user saw of an answer that failed.
+    pub fn request_ends(&mut self, base: &mut Base, has_failed: bool) -> String {
         self.phase = Phase::Writing;
-        if has_failed {
-            self.attempt_failed(base);
+        let heard = std::mem::take(&mut self.heard);
+        if !has_failed {
+            self.spent = None;
+            return String::new();
         }
-        self.spent = None;
+        self.attempt_failed(base);
+        heard
     }
 
     /// The answer is on disk. Returns the end of the turn, if it is over.
@@ -196,22 +202,27 @@ impl Running {
         None
     }
 
-    /// Lets the client execute the calls. A tool that there is not has its result at once. Returns the end of the turn, if the model
-    /// calls nothing else again and again.
+    /// Lets the client execute the calls. One of a tool that there is not, or with arguments that cannot be read, has its result at
+    /// once. Returns the end of the turn, if the model makes no other calls again and again.
     fn execute(&mut self, base: &mut Base, calls: Vec<ToolCall>) -> Option<End<Product>> {
         let known: Vec<String> =
             base.state.instructions().tools().unwrap_or_default().iter().filter_map(name_of).collect();
         let record = |open| base.lock.record(open, &base.effects);
-        for ToolCall { id, name, arguments } in &calls {
+        for ToolCall { id, name, arguments, .. } in &calls {
             self.operation.tool_starts(id.clone(), name.clone(), arguments.clone(), record);
         }
         let open = calls.iter().map(|call| (call.id.clone(), call.name.clone())).collect();
         self.phase = Phase::Executing { open, unwritten: 0 };
-        let (calls, others): (Vec<_>, Vec<_>) = calls.into_iter().partition(|call| known.contains(&call.name));
-        for ToolCall { id, name, .. } in others {
-            let what = match known.is_empty() {
-                true => format!("there is no tool {name:?}; this session has no tools"),
-                false => format!("there is no tool {name:?}; the tools are {}", known.join(", ")),
+        let is_fit = |call: &ToolCall| known.contains(&call.name) && call.unreadable.is_none();
+        let (calls, others): (Vec<_>, Vec<_>) = calls.into_iter().partition(is_fit);
+        for ToolCall { id, name, unreadable, .. } in others {
+            let what = match unreadable {
+                _ if known.is_empty() => format!("there is no tool {name:?}; this session has no tools"),
+                _ if !known.contains(&name) => format!("there is no tool {name:?}; the tools are {}", known.join(", ")),
+                arguments => {
+                    let arguments: String = arguments.unwrap_or_default().chars().take(MOST_QUOTED).collect();
+                    format!("the tool was not called, because its arguments are no JSON object: {arguments}")
+                }
             };
             self.executed(base, &id, true);
             let turn = self.operation.id.clone();
@@ -221,8 +232,8 @@ impl Running {
             self.lost += 1;
             if self.lost == MOST_LOST {
                 let what = format!(
-                    "the model called only tools that there are not, {MOST_LOST} times in a row; set the tools of the session \
-                     with tools/set, then call session/continue"
+                    "the model made only calls that cannot be executed, {MOST_LOST} times in a row, of tools that there are not or \
+                     with arguments that are no JSON; see whether the session has its tools (tools/set), then call session/continue"
                 );
                 let failure = Failure::Provider { provider: None, model: None, status: None, retryable: false, what };
                 return Some(End::Failed(failure));

@@ -148,6 +148,7 @@ impl Play {
             id: (*id).into(),
             name: (*name).to_owned(),
             arguments: raw(&json!({})),
+            unreadable: None,
         });
         let answer = TurnAnswer {
             message: raw(&message),
@@ -640,14 +641,11 @@ fn a_cancel_ends_turns_that_wait_for_other_work_and_keeps_their_messages() {
     play.held.command::<SessionPrompt>(2, json!({"message": "First."}));
     play.held.command::<SessionPrompt>(3, json!({"message": "Second."}));
     play.cancel(4);
-    let cancelled = play.result(4)["cancelled"].clone();
+    assert_eq!(play.result(4), json!({"cancelled": []}));
     play.perform(effects);
-    let TurnOrder::Route(order) = play.step() else { panic!("the model is looked for first") };
-    assert_eq!(cancelled[0], json!({"turnId": order.id, "kind": "turn"}));
-    assert_eq!(play.result(3), json!({"turnId": cancelled[1]["turnId"], "disposition": "queued"}));
-    play.report(&order.id, TurnReport::Routed(None));
-    assert_eq!((play.ends(), play.has_step()), (vec![Outcome::Cancelled], false));
-    assert_eq!(play.said().last().map(String::as_str), Some("user: First."));
+    assert_eq!((play.result(2)["disposition"].clone(), play.has_step()), (json!("queued"), false));
+    assert_eq!(play.queue(), queue_of([&[], &["First.", "Second."]]));
+    play.begin(5, "Go on.");
 }
 
 #[test]
@@ -709,4 +707,32 @@ fn a_turn_that_cannot_start_settles_after_the_compaction_that_its_message_starts
     let told = play.told();
     let at = |kind: &str| told.iter().position(|it| *it == kind).expect("an event");
     assert!(at("turn_start") < at("compaction_start") && !told.contains(&"settled"), "{told:?}");
+}
+
+#[test]
+fn a_call_whose_arguments_cannot_be_read_is_not_executed_and_the_model_reads_why() {
+    let mut play = Play::new();
+    let turn = play.begin(1, "Remove it.");
+    let content = json!([{"type": "toolCall", "id": "c", "name": "read", "arguments": {}}]);
+    let message = raw(&json!({"role": "assistant", "content": content, "stopReason": "toolUse"}));
+    let unreadable = Some(r#"{"path": "/home/x"#.to_owned());
+    let call = ToolCall { id: "c".into(), name: "read".to_owned(), arguments: raw(&json!({})), unreadable };
+    let answer = TurnAnswer { message, context: None, stop: "toolUse".to_owned(), calls: vec![call], failed: None };
+    play.report(&turn, TurnReport::Answered(Box::new(answer)));
+    assert!(!play.jobs.iter().any(|job| matches!(job, Job::Turn(TurnOrder::Execute(_)))));
+    assert_eq!(play.asked(), turn);
+    let result = play.held.core.state().path().last().expect("a result").line().to_owned();
+    assert!(result.contains("arguments are no JSON object") && result.contains("/home/x"), "{result}");
+}
+
+#[test]
+fn the_text_that_was_seen_of_an_answer_that_failed_stays() {
+    let mut play = Play::new();
+    let turn = play.begin(1, "Mend it.");
+    play.hear(&turn, "Here is half of ");
+    play.hear(&turn, "an answer");
+    play.fail(&turn, "it broke off");
+    assert_eq!(play.said().last().map(String::as_str), Some("assistant: Here is half of an answer"));
+    let path = play.held.core.state().path();
+    assert!(path.last().and_then(|answer| answer.outline()).is_some_and(|outline| outline.failed));
 }

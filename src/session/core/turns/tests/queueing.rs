@@ -3,11 +3,11 @@
 use super::{Play, queue_of};
 use crate::{
     ids::OperationId,
-    protocol::{SessionClearQueue, SessionHandoff, SessionNavigate, errors::Failure, types::Outcome},
+    protocol::{SessionClearQueue, SessionCompact, SessionHandoff, SessionNavigate, errors::Failure, types::Outcome},
     session::{
         core::{
             Input,
-            held::{Held, line, message, outcomes},
+            held::{Held, line, message, outcomes, plan},
         },
         founding::Founding,
         jobs::Job,
@@ -137,7 +137,9 @@ fn the_queue_goes_along_with_a_handoff() {
     assert_eq!(Play::of(Held::of(&lines, u64::MAX), 100_000).queue(), queue_of([&[], &["A.", "B."]]));
     play.told();
     play.feed(Input::Founded(id, Ok(None)));
-    assert_eq!(play.told().iter().filter(|kind| **kind == "queue_changed").count(), 1);
+    let told = play.told();
+    let at = |kind: &str| told.iter().position(|it| *it == kind).expect("an event");
+    assert!(at("entry_appended") < at("queue_changed") && at("queue_changed") < at("handoff_end"), "{told:?}");
     assert_eq!(play.queue(), queue_of([&[], &[]]));
     assert_eq!(play.reopened().queue(), queue_of([&[], &[]]));
 }
@@ -153,4 +155,56 @@ fn the_queue_stays_where_a_handoff_fails_and_a_message_after_one_begins_a_turn_h
     let turn = play.route();
     assert_eq!(play.result(6), json!({"turnId": turn, "disposition": "started"}));
     assert_eq!(play.said().last().map(String::as_str), Some("user: C."));
+}
+
+#[test]
+fn a_message_that_waits_for_a_compaction_stays_in_the_queue_when_that_is_cancelled() {
+    let mut play = Play::new();
+    play.held.compact(1);
+    play.perform(Vec::new());
+    let at = play.jobs.iter().position(|job| matches!(job, Job::Plan(_))).expect("a plan");
+    let Job::Plan(order) = play.jobs.remove(at) else { unreachable!("it is one") };
+    play.feed(Input::Planned(order.id.clone(), Ok(plan(order))));
+    play.prompt(2, json!({"message": "Typed meanwhile."}));
+    assert_eq!(play.result(2)["disposition"], json!("queued"));
+    play.told();
+    play.cancel(3);
+    let told = play.told();
+    assert!(told.contains(&"compaction_end") && told.contains(&"settled") && !play.has_step(), "{told:?}");
+    assert_eq!(play.queue(), queue_of([&[], &["Typed meanwhile."]]));
+    play.begin(4, "Go on.");
+}
+
+#[test]
+fn a_message_whose_turn_starts_is_not_taken_out_of_the_queue() {
+    let mut play = Play::new();
+    let turn = play.begin(1, "First.");
+    for (number, text) in [(2, "A."), (3, "B.")] {
+        play.prompt(number, json!({ "message": text }));
+    }
+    play.answer(&turn, "Done.", &[], "stop");
+    play.held.call::<SessionClearQueue>(4, json!({}));
+    play.perform(Vec::new());
+    assert_eq!(play.result(4)["followUp"], json!([{"id": play.result(4)["followUp"][0]["id"], "text": "B."}]));
+    assert_eq!(play.queue(), queue_of([&[], &["A."]]));
+    play.route();
+    assert_eq!(play.said().last().map(String::as_str), Some("user: A."));
+    assert_eq!(play.reopened().queue(), queue_of([&[], &[]]));
+}
+
+#[test]
+fn a_compaction_after_the_turn_waits_for_the_messages_that_steer_it() {
+    let mut play = Play::new();
+    let turn = play.begin(1, "First.");
+    play.prompt(2, json!({"message": "Steers.", "behavior": "steer"}));
+    play.held.command::<SessionCompact>(3, json!({"when": "after_turn", "method": "extractive"}));
+    play.perform(Vec::new());
+    play.told();
+    play.answer(&turn, "Done.", &[], "stop");
+    assert_eq!(play.asked(), turn, "it is steered");
+    assert!(!play.told().contains(&"compaction_start"));
+    play.answer(&turn, "Done.", &[], "stop");
+    let told = play.told();
+    let at = |kind: &str| told.iter().position(|it| *it == kind).expect("an event");
+    assert!(at("turn_end") < at("compaction_start"), "{told:?}");
 }
