@@ -397,7 +397,7 @@ impl Path {
         self.marks().last_rewrite
     }
 
-    /// Whether a compaction was undone since the latest one.
+    /// Whether a compaction was undone since the latest one and the last reset.
     #[must_use]
     pub fn has_undo(&self) -> bool {
         self.marks().undone
@@ -411,7 +411,9 @@ impl Path {
 
     fn find_undone(&self) -> bool {
         let since = self.compaction().map_or(0, |place| place + 1);
-        self.entries[since..].iter().any(|entry| entry.undoes().is_some())
+        let is_reset = |entry: &Entry| matches!(entry.body, Body::ResetBoundary(_));
+        let mut newer = self.entries[since..].iter().rev().take_while(|entry| !is_reset(entry));
+        newer.any(|entry| entry.undoes().is_some())
     }
 
     /// The number of compactions on the whole path after the last reset, undone ones included.
