@@ -218,11 +218,20 @@ impl Core {
             self.base.queue.cancel_turns();
         }
         let starting = self.turns.cancel_starting(which).map(|id| Cancelled::of(id, TURN));
-        let all =
-            cancelling.named.iter().cloned().chain(before.chain(&unstarted).map(named)).chain(due).chain(starting);
-        let answer = self.upkeep.after_turn.answer_cancel(ticket, all.collect());
+        let all: Vec<_> = cancelling
+            .named
+            .iter()
+            .cloned()
+            .chain(before.chain(&unstarted).map(named))
+            .chain(due)
+            .chain(starting)
+            .collect();
+        let stops = which.is_none() || !all.is_empty();
+        let answer = self.upkeep.after_turn.answer_cancel(ticket, all);
         self.follow(answer);
-        self.turns.cancelled(&self.base, which);
+        if stops {
+            self.turns.cancelled(&self.base, which);
+        }
         self.end_stopped(round, unstarted, cancelling);
     }
 

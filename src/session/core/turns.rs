@@ -406,7 +406,7 @@ impl Turns {
         Some(starting.id.clone())
     }
 
-    /// A cancel of one operation, or of all, was answered. Messages that waited for the end of what it stopped wait for the user.
+    /// A cancel of all, or of an operation that it stops, was answered. Messages that waited for the end of that wait for the user.
     pub fn cancelled(&mut self, base: &Base, which: Option<&OperationId>) {
         if which.is_none() || self.id().is_none() {
             self.prompts.pause(base);

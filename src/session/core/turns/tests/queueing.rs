@@ -7,7 +7,7 @@ use crate::{
     session::{
         core::{
             Input,
-            held::{Held, line, message, outcomes, plan},
+            held::{Held, draft, line, message, outcomes, plan},
         },
         founding::Founding,
         jobs::Job,
@@ -157,8 +157,8 @@ fn the_queue_stays_where_a_handoff_fails_and_a_message_after_one_begins_a_turn_h
     assert_eq!(play.said().last().map(String::as_str), Some("user: C."));
 }
 
-#[test]
-fn a_message_that_waits_for_a_compaction_stays_in_the_queue_when_that_is_cancelled() {
+/// A session that compacts, in which a message waits for the end.
+fn waiting() -> Play {
     let mut play = Play::new();
     play.held.compact(1);
     play.perform(Vec::new());
@@ -168,11 +168,28 @@ fn a_message_that_waits_for_a_compaction_stays_in_the_queue_when_that_is_cancell
     play.prompt(2, json!({"message": "Typed meanwhile."}));
     assert_eq!(play.result(2)["disposition"], json!("queued"));
     play.told();
+    play
+}
+
+#[test]
+fn a_message_that_waits_for_a_compaction_stays_in_the_queue_when_that_is_cancelled() {
+    let mut play = waiting();
     play.cancel(3);
     let told = play.told();
     assert!(told.contains(&"compaction_end") && told.contains(&"settled") && !play.has_step(), "{told:?}");
     assert_eq!(play.queue(), queue_of([&[], &["Typed meanwhile."]]));
     play.begin(4, "Go on.");
+}
+
+#[test]
+fn a_cancel_of_nothing_keeps_no_message_back() {
+    let mut play = waiting();
+    let ticket = play.held.ticket(3);
+    play.feed(Input::Cancel(Some("unknown".into()), ticket));
+    let at = play.jobs.iter().position(|job| matches!(job, Job::Draft(_))).expect("a draft");
+    let Job::Draft(order) = play.jobs.remove(at) else { unreachable!("it is one") };
+    play.feed(Input::Drafted(order.id.clone(), Ok(draft(order))));
+    play.route();
 }
 
 #[test]
