@@ -134,7 +134,7 @@ pub struct ToolCallParams {
 
 /// Result of `tool/call`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", expecting = "an object with the `content` of the result")]
 pub struct ToolCallAnswer {
     /// Content blocks, or a text.
     pub content: PromptMessage,

@@ -168,15 +168,21 @@ impl Trouble {
                 "set the model's maxOutputTokens lower, or its contextWindow to what it really has"
             }
             TroubleKind::TooLarge => "send fewer or smaller images",
-            TroubleKind::Throttled => "wait, or name another model in compaction.models",
-            TroubleKind::OutOfQuota => "see to the account, or name another model in compaction.models",
+            TroubleKind::Throttled => {
+                "wait, or name another model (compaction.models for summaries, session/configure for turns)"
+            }
+            TroubleKind::OutOfQuota => {
+                "see to the account, or name another model (compaction.models for summaries, session/configure for turns)"
+            }
             TroubleKind::Denied => {
                 "check the key in the variable that apiKeyEnv names, or the command in apiKeyCommand"
             }
             TroubleKind::NotFound => {
                 "check the model's id and baseUrl; a local server may have to load the model first"
             }
-            TroubleKind::Broken => "try again later, or name another model in compaction.models",
+            TroubleKind::Broken => {
+                "try again later, or name another model (compaction.models for summaries, session/configure for turns)"
+            }
             TroubleKind::Unreachable => "check baseUrl, and that the server runs",
             TroubleKind::Untrusted => "check baseUrl; a proxy's own certificate can be trusted by SSL_CERT_FILE",
             TroubleKind::Stalled => "see whether the server still works, or raise compaction.stallSeconds",

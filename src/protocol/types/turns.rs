@@ -21,7 +21,7 @@ pub struct PromptParams {
 
 /// A message of the user.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "a message is a text, or an array of content blocks")]
 pub enum PromptMessage {
     /// A text.
     Text(String),
