@@ -151,6 +151,22 @@ impl Provider {
     }
 }
 
+/// Reads the head of a request. Returns the length of its body, in bytes; none at the end of the connection.
+pub fn length_of_body(from: &mut impl BufRead) -> Option<usize> {
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        from.read_line(&mut line).ok().filter(|read| *read > 0)?;
+        let line = line.trim().to_ascii_lowercase();
+        if let Some(value) = line.strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap_or(0);
+        }
+        if line.is_empty() {
+            return Some(length);
+        }
+    }
+}
+
 fn serve(connection: std::net::TcpStream, last_bytes: &Mutex<Option<(Instant, Instant)>>) {
     /// It has headings of a history summary and of a turn prefix, so that it serves as both.
     const SUMMARY: &str =
@@ -158,20 +174,7 @@ fn serve(connection: std::net::TcpStream, last_bytes: &Mutex<Option<(Instant, In
     let mut from = BufReader::new(connection.try_clone().expect("a second handle"));
     let mut to = connection;
     loop {
-        let mut length = 0;
-        loop {
-            let mut line = String::new();
-            if from.read_line(&mut line).unwrap_or(0) == 0 {
-                return;
-            }
-            let line = line.trim().to_ascii_lowercase();
-            if let Some(value) = line.strip_prefix("content-length:") {
-                length = value.trim().parse().unwrap_or(0);
-            }
-            if line.is_empty() {
-                break;
-            }
-        }
+        let Some(length) = length_of_body(&mut from) else { return };
         let mut body = vec![0; length];
         if from.read_exact(&mut body).is_err() {
             return;

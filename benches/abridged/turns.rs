@@ -1,6 +1,6 @@
 //! Turns that the daemon runs: from a message to the request for it, from a piece of an answer to its event, and cancels.
 
-use super::{Daemon, Report, median, milliseconds, sessions};
+use super::{Daemon, Report, median, milliseconds, models::length_of_body, sessions};
 use serde_json::{Value, json};
 use std::{
     fs,
@@ -80,19 +80,7 @@ fn serve(mut connection: TcpStream, next: &Receiver<Answer>, tell: &Sender<Seen>
     let mut from = BufReader::new(connection.try_clone().expect("a second handle"));
     from.fill_buf().ok()?;
     tell.send(Seen::Request(Instant::now())).ok()?;
-    let mut length = 0;
-    loop {
-        let mut line = String::new();
-        from.read_line(&mut line).ok().filter(|read| *read > 0)?;
-        let line = line.trim().to_ascii_lowercase();
-        if let Some(value) = line.strip_prefix("content-length:") {
-            length = value.trim().parse().unwrap_or(0);
-        }
-        if line.is_empty() {
-            break;
-        }
-    }
-    let mut body = vec![0; length];
+    let mut body = vec![0; length_of_body(&mut from)?];
     from.read_exact(&mut body).ok()?;
     let answer = next.recv().ok()?;
     if answer == Answer::Never {
