@@ -14,15 +14,15 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// The larger size in MB of a whole run, where the environment names no other. The other one is half of it.
-const SIZE: u32 = 2;
+/// The larger size in MB, where the environment names no other. The other one is half of it.
+const SIZE: u32 = 1;
 
 /// The environment variable with another larger size, in MB.
 const SIZE_VARIABLE: &str = "ABRIDGED_LINEAR_MB";
 
 /// The larger size, in bytes.
 fn size() -> usize {
-    (cases(SIZE_VARIABLE, SIZE / 2, SIZE) as usize) << 20
+    (cases(SIZE_VARIABLE, SIZE, SIZE) as usize) << 20
 }
 
 /// Whether the environment names the size.

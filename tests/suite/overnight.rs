@@ -167,7 +167,7 @@ fn messages_of(file: &str) -> Vec<(String, String)> {
 
 #[test]
 fn an_agent_works_through_a_night() {
-    let turns = cases("ABRIDGED_TURNS", 10, 500) as usize;
+    let turns = cases("ABRIDGED_TURNS", 10, 250) as usize;
     at_once(Format::ALL, |format| {
         let provider = Provider::start(format);
         provider.strict(true).window(WINDOW).otherwise(worker(7));

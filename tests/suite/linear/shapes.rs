@@ -6,7 +6,7 @@ use super::{
     cost::{Cost, Meter, Runs},
     daemon, size,
 };
-use crate::{support::*, wire::is_whole};
+use crate::support::*;
 use abridged::protocol::types::MOST_MESSAGES;
 use serde_json::{Value, json};
 use std::{
@@ -362,7 +362,7 @@ fn twice_of_any_batch_costs_at_most_a_little_more_than_twice() {
         costs
     };
     // Messages of a few bytes are many at half of the usual size, too.
-    let size = if is_whole() || by_hand() { size() } else { size() / 2 };
+    let size = if by_hand() { size() } else { size() / 2 };
     let broken = BATCHES.iter().flat_map(|(name, bytes, of)| compare(name, |size| batch(*of, *bytes, size), size));
     let broken: Vec<String> = broken.collect();
     assert!(broken.is_empty(), "{broken:#?}");
