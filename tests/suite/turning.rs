@@ -331,3 +331,15 @@ fn a_model_that_is_silent_is_asked_once_more_and_a_second_silence_ends_the_turn(
         daemon.events.clear();
     }
 }
+
+#[test]
+fn an_answer_that_has_ended_counts_although_its_stream_stays_open() {
+    let provider = Provider::start(Format::OpenAiChat);
+    // The fourth event is the end. Neither the tokens nor `[DONE]` follow.
+    provider.script([Step::answer("Yes.").hang_after(4), Step::answer("I was asked again.")]);
+    let (mut daemon, session) = daemon(&provider, Format::OpenAiChat, json!({"compaction": {"stallSeconds": 1}}));
+    prompt(&mut daemon, &session, "Hello.");
+    daemon.until("turn_end");
+    assert_eq!(said(&mut daemon, &session)[1], ("assistant".to_owned(), "Yes.".to_owned()));
+    assert_eq!((provider.asked().len(), daemon.count("retry_start")), (1, 0));
+}
