@@ -424,10 +424,13 @@ mod tests {
     #[test]
     fn a_result_of_the_wrong_shape_tells_the_model_what_is_wrong() {
         let of = |content: Value| result(Ok(Executed { content, is_error: false }));
-        for right in [json!("done"), json!([{"type": "text", "text": "done"}]), json!([])] {
+        let image = |data: &str| json!([{"type": "image", "data": data, "mimeType": "image/png"}]);
+        for right in [json!("done"), json!([{"type": "text", "text": "done"}]), json!([]), image("aGk=")] {
             assert!(!of(right.clone()).is_error, "{right}");
         }
-        for wrong in [json!(7), json!([{"type": "text"}]), json!([{"type": "toolCall"}]), json!([1]), json!(null)] {
+        for wrong in
+            [json!(7), json!([{"type": "text"}]), json!([{"type": "toolCall"}]), json!([1]), json!(null), image("???")]
+        {
             let told = of(wrong.clone());
             assert!(told.is_error && told.content.to_string().contains("cannot be read"), "{wrong}: {told:?}");
         }
