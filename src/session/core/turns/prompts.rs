@@ -15,7 +15,7 @@ use crate::{
     protocol::{
         errors::Failure,
         events::Event,
-        types::{Behavior, Disposition, PromptAnswer, Queue, Queued},
+        types::{Behavior, Disposition, PromptAnswer, Queue},
     },
     session::{
         core::{
@@ -65,11 +65,7 @@ impl Prompts {
 
     /// The queue on the wire.
     pub fn queue(&self) -> Queue {
-        let queued = |waiting: &Waiting| Queued { id: waiting.id.to_string(), text: waiting.message.text() };
-        Queue {
-            steering: self.lists.steering.iter().map(queued).collect(),
-            follow_up: self.lists.follow_up.iter().map(queued).collect(),
-        }
+        self.lists.queue()
     }
 
     /// The event with the queue.
@@ -158,13 +154,15 @@ impl Prompts {
 
     /// Takes all messages out but this one, with which a turn starts. The request is answered when the queue is on disk.
     pub fn clear(&mut self, base: &mut Base, starts: Option<&EntryId>, ticket: Ticket) -> Option<Step> {
+        let mut taken = self.lists.clone();
+        taken.retain(|id| Some(id) != starts);
+        let answer = Answer::ok(&taken.queue());
+        if taken.is_empty() {
+            return Some(Step::Answer(ticket, answer));
+        }
         let former = self.lists.clone();
-        self.lists.retain(|id| Some(id) != starts);
-        let answer = Answer::ok(&self.queue());
-        let is_any = !self.lists.is_empty();
-        self.lists = former.clone();
         self.lists.retain(|id| Some(id) == starts);
-        if is_any { self.write(base, Some((ticket, answer)), former, None) } else { Some(Step::Answer(ticket, answer)) }
+        self.write(base, Some((ticket, answer)), former, None)
     }
 
     /// Messages are on disk as messages of the conversation. Returns whether there were any.

@@ -7,7 +7,10 @@ use crate::{
         path::Path,
     },
     ids::{EntryId, OperationId, SessionId},
-    protocol::{errors::Failure, types::PromptMessage},
+    protocol::{
+        errors::Failure,
+        types::{PromptMessage, Queue, Queued},
+    },
     session::{
         effects::{Answer, Ticket},
         kind::Product,
@@ -69,6 +72,13 @@ pub(in crate::session::core) enum QueueWritten {
 }
 
 impl Lists {
+    /// The queue on the wire.
+    pub fn queue(&self) -> Queue {
+        let queued = |waiting: &Waiting| Queued { id: waiting.id.to_string(), text: waiting.message.text() };
+        let [steering, follow_up] = [&self.steering, &self.follow_up].map(|list| list.iter().map(queued).collect());
+        Queue { steering, follow_up }
+    }
+
     pub fn iter(&self) -> impl Iterator<Item = &Waiting> {
         self.steering.iter().chain(&self.follow_up)
     }
