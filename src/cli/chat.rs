@@ -203,7 +203,7 @@ impl Chat {
     fn answered(&mut self, frame: &Value) {
         let error = frame["error"]["message"].as_str();
         let result = &frame["result"];
-        // What it starts has no event yet, and settles.
+        // The turn or the compaction that it starts has no event yet. It settles at its end.
         self.is_busy |= result["disposition"].is_string() || result["operationId"].is_string();
         match error {
             Some(error) => self.screen.note(error),

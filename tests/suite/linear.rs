@@ -4,7 +4,7 @@
 mod cost;
 mod shapes;
 
-use crate::{support::*, wire::cases};
+use crate::{support::*, wire::number};
 use cost::{Cost, Meter, Runs};
 use serde_json::{Value, json};
 use std::{
@@ -15,14 +15,14 @@ use std::{
 };
 
 /// The larger size in MB, where the environment names no other. The other one is half of it.
-const SIZE: u32 = 1;
+const SIZE: u64 = 1;
 
 /// The environment variable with another larger size, in MB.
 const SIZE_VARIABLE: &str = "ABRIDGED_LINEAR_MB";
 
 /// The larger size, in bytes.
 fn size() -> usize {
-    (cases(SIZE_VARIABLE, SIZE, SIZE) as usize) << 20
+    (number(SIZE_VARIABLE, SIZE) as usize) << 20
 }
 
 /// Whether the environment names the size.

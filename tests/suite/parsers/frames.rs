@@ -47,7 +47,7 @@ fn frames(stream: &[u8], size: usize, largest: usize, framing: Option<Framing>) 
     let mut found = Vec::new();
     while let Some(frame) = reader.next_frame().expect("a slice can be read") {
         let is_broken = matches!(frame, Inbound::BrokenHeader(_));
-        // What is kept of a skipped frame is no matter here.
+        // The kept ends of a skipped frame are not compared here.
         let is_skipped = matches!(frame, Inbound::TooLarge(_));
         found.push(if is_skipped { Inbound::TooLarge(Ends::default()) } else { frame });
         if is_broken {
