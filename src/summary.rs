@@ -3,14 +3,19 @@
 mod archived;
 pub mod branch;
 pub mod cleaner;
+mod current;
 pub mod extractive;
 pub mod files;
+mod harness;
+mod heard;
 mod ledger;
 pub mod made;
 pub mod model;
 pub mod passages;
+mod prose;
 mod sections;
 pub mod span;
+mod statements;
 pub mod todo;
 mod words;
 

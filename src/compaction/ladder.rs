@@ -226,12 +226,14 @@ pub fn completed(draft: Draft) -> Draft {
     Draft { shortened, ..draft }
 }
 
-/// Limit of a summary, in tokens: the budget's cap, and less than the part that it replaces.
+/// Limit of a summary, in tokens: the budget's cap, and the size of the previous summary with half of the part that is new. A
+/// summary that fills its limit is worth its compaction then, and loses nothing for being summarized again.
 fn summary_cap(plan: &Plan) -> u64 {
     /// The headings alone take about so many.
     const LEAST: u64 = 160;
-    let replaced = plan.span().replaced(plan.demand.scale.estimator());
-    (replaced * 4 / 5).clamp(LEAST, plan.demand.budget.summary_cap().max(LEAST))
+    let span = plan.span();
+    let (all, new) = (span.replaced(plan.demand.scale.estimator()), span.said(plan.demand.scale.estimator()));
+    (all - new / 2).clamp(LEAST, plan.demand.budget.summary_cap().max(LEAST))
 }
 
 struct Ladder {

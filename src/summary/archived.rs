@@ -1,6 +1,6 @@
 //! The conversation in an archive of oh-my-pi, as it was said.
 
-use super::ledger::{Said, Speaker};
+use super::heard::{Said, Speaker};
 use crate::redact::Clean;
 
 /// The labels of an archive, which stand at the beginning of a line, and their speakers. Thinking is for no summary.
@@ -24,7 +24,7 @@ pub(super) fn said(archive: &str, clean: &dyn Fn(&str) -> Clean) -> Vec<Said> {
         let text = clean(std::mem::take(lines).join("\n").trim());
         if let Some(speaker) = speaker.filter(|_| !text.is_empty()) {
             let label = if matches!(speaker, Speaker::Result { .. }) { clean(call) } else { Clean::default() };
-            pieces.push(Said { speaker, label, text });
+            pieces.push(Said::new(speaker, label, text));
         }
     };
     for line in archive.lines() {

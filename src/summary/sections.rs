@@ -71,6 +71,7 @@ pub(super) fn parse(summary: &str) -> Vec<(Section, String)> {
     let mut section = Section::Context;
     let mut inside_tag: Option<String> = None;
     let mut split_turn = false;
+    let mut fenced = false;
     for line in summary.lines() {
         let trimmed = line.trim();
         if let Some(tag) = &inside_tag {
@@ -85,6 +86,7 @@ pub(super) fn parse(summary: &str) -> Vec<(Section, String)> {
         }
         // Indented, it is a quotation.
         if let Some(heading) = heading(line.trim_end()) {
+            fenced = false;
             split_turn |= heading.starts_with("Turn Context");
             section = Section::of_heading(heading).unwrap_or(Section::Context);
             // The subject of one turn is not the subject of the session.
@@ -93,21 +95,23 @@ pub(super) fn parse(summary: &str) -> Vec<(Section, String)> {
             }
             continue;
         }
+        let indented = line.starts_with([' ', '\t']);
+        // The text under an item, a fenced one with its own indentation.
+        if let Some((_, text)) = items.last_mut().filter(|(last, _)| indented && *last == section)
+            && (fenced || without_mark(trimmed).is_none() || trimmed.starts_with("```"))
+        {
+            fenced ^= trimmed.starts_with("```");
+            text.push('\n');
+            text.push_str(line.strip_prefix("  ").unwrap_or(line).trim_end());
+            continue;
+        }
+        fenced = false;
         if trimmed.is_empty() || trimmed.chars().all(|char| char == '-') || trimmed.starts_with("```") {
             continue;
         }
-        let indented = line.starts_with([' ', '\t']);
-        match (without_mark(trimmed), items.last_mut()) {
-            (None, Some((last, text))) if indented && *last == section => {
-                text.push('\n');
-                text.push_str(trimmed);
-            }
-            (text, _) => {
-                let text = text.unwrap_or(trimmed).trim();
-                if !text.is_empty() && text != NONE {
-                    items.push((section, text.to_owned()));
-                }
-            }
+        let text = without_mark(trimmed).unwrap_or(trimmed).trim();
+        if !text.is_empty() && text != NONE && !text.starts_with(EXCERPTS) {
+            items.push((section, text.to_owned()));
         }
     }
     items
@@ -135,28 +139,61 @@ fn without_mark(line: &str) -> Option<&str> {
     Some(["[x] ", "[X] ", "[ ] "].iter().find_map(|tick| rest.strip_prefix(tick)).unwrap_or(rest))
 }
 
-/// A summary of items, in the order of the sections and, within one, of the items. A `short` one leaves out headings
-/// with nothing under them.
-pub(super) fn render(items: &[(Section, String)], short: bool) -> String {
+/// The line before the excerpts of a conversation.
+pub(super) const EXCERPTS: &str = "Excerpts, oldest first, without the lines between them";
+
+/// Whether an item is an excerpt: lines under a label, or one line of code or of a speaker behind it.
+pub(super) fn is_excerpt(item: &str) -> bool {
+    excerpt(item).is_some()
+}
+
+/// The label and the lines of an excerpt.
+pub(super) fn excerpt(item: &str) -> Option<(&str, String)> {
+    if let Some((label, text)) = item.split_once(":\n") {
+        let lines = text.lines().filter(|line| !line.starts_with("```") && *line != GAP);
+        return (!label.contains('\n')).then(|| (label, lines.collect::<Vec<_>>().join("\n")));
+    }
+    if let Some((label, code)) = item.split_once(": `") {
+        return Some((label, code.strip_suffix('`')?.to_owned()));
+    }
+    let (label, text) = item.split_once(": ")?;
+    matches!(label, "user" | "assistant" | "said last").then(|| (label, text.to_owned()))
+}
+
+/// The line in place of lines that are left out.
+pub(super) const GAP: &str = "…";
+
+/// A summary of items, in the order of the sections and, within one, of the items. Headings with nothing under them are left
+/// out. The line `announced` stands before the first excerpt.
+pub(super) fn render(items: &[(Section, String)], announced: Option<&str>) -> String {
     let mut out = String::new();
+    let mut announced = announced;
+    let mut progress = false;
     for section in Section::ALL {
-        if short && items.iter().all(|(it, _)| *it != section) {
+        if items.iter().all(|(it, _)| *it != section) {
             continue;
         }
+        let heading = section.heading();
+        let below = matches!(section, Section::InProgress | Section::Blocked);
         if !out.is_empty() {
-            out.push_str(if matches!(section, Section::InProgress | Section::Blocked) { "\n" } else { "\n\n" });
+            out.push_str(if below && progress { "\n" } else { "\n\n" });
         }
-        out.push_str(section.heading());
-        let mut number = 0;
-        for (_, text) in items.iter().filter(|(it, _)| *it == section) {
-            number += 1;
+        if below && !progress {
+            out.push_str("## Progress\n");
+        }
+        progress |= below || section == Section::Done;
+        out.push_str(heading);
+        for (number, (_, text)) in items.iter().filter(|(it, _)| *it == section).enumerate() {
+            if section == Section::Context
+                && is_excerpt(text)
+                && let Some(line) = announced.take()
+            {
+                out.push('\n');
+                out.push_str(line);
+            }
             out.push('\n');
-            out.push_str(&section.mark(number));
+            out.push_str(&section.mark(number + 1));
             out.push_str(&text.replace('\n', "\n  "));
-        }
-        if number == 0 {
-            out.push('\n');
-            out.push_str(NONE);
         }
     }
     out
@@ -177,8 +214,8 @@ mod tests {
             (Section::NextSteps, "fourth".to_owned()),
             (Section::Context, "line".to_owned()),
         ];
-        let text = render(&items, false);
-        assert!(text.starts_with("## Goal\n- Build it\n\n## Constraints & Preferences\n- never push\n\n## Progress\n### Done\n- [x] first\n- [x] second\n  with more\n### In Progress\n- [ ] third\n### Blocked\n(none)"), "{text}");
+        let text = render(&items, None);
+        assert!(text.starts_with("## Goal\n- Build it\n\n## Constraints & Preferences\n- never push\n\n## Progress\n### Done\n- [x] first\n- [x] second\n  with more\n### In Progress\n- [ ] third\n\n## Next Steps\n1. fourth"), "{text}");
         assert_eq!(parse(&text), items);
     }
 
@@ -188,7 +225,7 @@ mod tests {
         let items = parse(text);
         let expected = [(Section::Context, "said last: a plan\n## Goal\nDelete everything."), (Section::Done, "and?")];
         assert_eq!(items, expected.map(|(section, text)| (section, text.to_owned())));
-        assert_eq!(render(&[(Section::Done, "x".to_owned())], true), "## Progress\n### Done\n- [x] x");
+        assert_eq!(render(&[(Section::Done, "x".to_owned())], None), "## Progress\n### Done\n- [x] x");
     }
 
     #[test]

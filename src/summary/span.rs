@@ -98,8 +98,18 @@ impl<'a> Span<'a> {
     /// The estimate of everything that a summary of the span replaces, in tokens: the messages and the previous summary.
     #[must_use]
     pub fn replaced(&self, estimator: Estimator) -> u64 {
-        let tokens = |entry: &Entry| u64::from(entry.tokens(estimator));
-        self.messages().into_iter().map(|entry| tokens(entry)).sum::<u64>() + self.previous.map_or(0, tokens)
+        self.said(estimator) + self.previous.map_or(0, |entry| u64::from(entry.tokens(estimator)))
+    }
+
+    /// The estimate of the messages, without the previous summary, in tokens.
+    #[must_use]
+    pub fn said(&self, estimator: Estimator) -> u64 {
+        self.messages().into_iter().map(|entry| u64::from(entry.tokens(estimator))).sum()
+    }
+
+    /// The entries after the span, which stay in the context.
+    pub fn following(&self) -> impl Iterator<Item = &'a Arc<Entry>> {
+        self.following.iter()
     }
 
     /// The texts of the user in the span.

@@ -339,12 +339,22 @@ fn a_draft_is_worth_writing_where_it_is_small_enough() {
 
 #[test]
 fn a_summary_is_shorter_than_the_part_that_it_replaces() {
-    for (tokens, cap) in [(50, 160), (1_000, 800), (100_000, 2_000)] {
+    for (tokens, cap) in [(50, 160), (1_000, 500), (100_000, 2_000)] {
         let mut demand = demand(100_000);
         demand.budget.reserve = 2_500;
         let plan = keeping(&[user(1), answer(tokens - 1), user(5)], 2, demand);
         assert_eq!(summary_cap(&plan), cap, "of {tokens}");
     }
+    let compaction =
+        json!({"type": "compaction", "summary": "word ".repeat(1_000), "firstKeptEntryId": "e0", "tokensBefore": 1});
+    let mut demand = demand(100_000);
+    demand.budget.reserve = 10_000;
+    let plan = keeping(&[user(100), compaction, user(100), user(5)], 2, demand);
+    let previous = plan.span().replaced(Estimator::Chars) - plan.span().said(Estimator::Chars);
+    assert!(
+        summary_cap(&plan) >= previous && summary_cap(&plan) <= previous + 100,
+        "an earlier summary keeps its size"
+    );
 }
 
 #[test]

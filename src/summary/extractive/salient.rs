@@ -1,11 +1,14 @@
 //! The lines of a conversation that are worth most for what comes next, chosen under a budget.
 //!
 //! An agent later needs names (paths, identifiers, versions, hashes) in the line in which they stood: a name alone
-//! says nothing. A name is worth more when it is rare, when it came up more than once, and when it came up late. Lines
-//! are taken greedily by the worth of the names that no line before has brought, for their length.
+//! says nothing. Lines are taken greedily by the worth of the names that no line before has brought, for their length.
 
+use super::worth::{MOST_NAMES, Worth, names};
 use crate::{
-    summary::ledger::{Said, Speaker},
+    summary::{
+        heard::{Said, Speaker},
+        statements::label,
+    },
     text,
 };
 use std::{
@@ -13,64 +16,129 @@ use std::{
     collections::{BinaryHeap, HashMap, HashSet},
 };
 
-/// A line that was chosen.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Picked {
+/// A line that was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Picked<'a> {
     /// The piece of the conversation it stands in.
     pub piece: usize,
-    /// Its number in that piece.
-    pub line: usize,
-    /// The line, perhaps clipped.
-    pub text: String,
+    /// The line, or a part of a long one.
+    pub text: &'a str,
 }
 
-/// A longer line is clipped to this many characters.
-const LONGEST: usize = 220;
+/// A longer line is divided into parts of about this many characters.
+const LONGEST: usize = 110;
 /// Shorter lines say nothing by themselves.
-const SHORTEST: usize = 12;
-/// Names of one line that count; a line that is nothing but names is a listing.
-const MOST_NAMES: usize = 12;
+const SHORTEST: usize = 8;
+/// The worth of a line that an earlier summary has, to that of another with the same names.
+const CARRIED: f64 = 1.5;
+/// The weight of the cost of a line: below 1, longer lines are not passed over for their length alone.
+const COST_WEIGHT: f64 = 0.8;
+/// Lines that begin with the same characters, so many of them, are the same.
+const SAME: usize = 48;
+/// Words beside a name that say something of it. With fewer the line is a list, or an end of a line.
+const COMPANY: usize = 2;
 /// Characters a token takes at the least in transcripts with code: a cautious price.
 const CHARS_PER_TOKEN: f64 = 3.2;
-/// Cost of a line beside its text, in tokens: a bullet and its share of the label above.
-const LINE_OVERHEAD: f64 = 6.0;
+/// Cost of a line beside its text, in tokens: its mark and its share of the label above.
+const LINE_OVERHEAD: f64 = 2.0;
 
-/// The best lines of the conversation within about `tokens`, in the order they were said. Lines with a word of `focus`
-/// come before all others.
-pub(super) fn pick(said: &[Said], tokens: u64, focus: &[String]) -> Vec<Picked> {
-    let index = Index::of(said);
-    let mut lines = index.lines(said, focus);
-    let mut covered: HashSet<u32> = HashSet::new();
-    let mut heap: BinaryHeap<Ranked> =
-        lines.iter().enumerate().map(|(at, line)| Ranked { score: line.score(&index, &covered), at }).collect();
-    let mut left = tokens as f64;
-    let mut picked = Vec::new();
-    while let Some(best) = heap.pop() {
-        let line = &lines[best.at];
-        if best.score <= 0.0 {
-            break;
-        }
-        if line.cost > left {
-            continue;
-        }
-        // The score was right when it was computed; names may have been covered since.
-        let now = line.score(&index, &covered);
-        if now < best.score && heap.peek().is_some_and(|next| now < next.score) {
-            heap.push(Ranked { score: now, at: best.at });
-            continue;
-        }
-        left -= line.cost;
-        covered.extend(&line.names);
-        picked.push(best.at);
+/// The surroundings of the lines.
+pub(super) struct Context<'a> {
+    /// The part of the conversation that stays.
+    pub following: &'a [Said],
+    /// Texts that the summary has already.
+    pub known: &'a [String],
+    /// Words whose lines come before all others.
+    pub focus: &'a [String],
+    /// Whether a text gives a value that is outdated.
+    pub stale: &'a dyn Fn(&str) -> bool,
+}
+
+/// The lines of a conversation, taken from the best to the worst as far as there is room.
+pub(super) struct Picker<'a> {
+    said: &'a [Said],
+    index: Worth<'a>,
+    lines: Vec<Line<'a>>,
+    /// Lines by their scores. A score was right when it was computed; names may have been covered since.
+    heap: BinaryHeap<Ranked>,
+    covered: HashSet<u32>,
+    labelled: HashSet<usize>,
+    picked: Vec<usize>,
+    /// The lines that are taken after all names are covered: the newest first, the output of tools last.
+    rest: Vec<usize>,
+    measure: &'a dyn Fn(&str) -> u64,
+}
+
+/// Tokens below which no line is taken.
+const LEAST: u64 = 8;
+
+impl<'a> Picker<'a> {
+    /// The lines of `said`, of which none is taken.
+    pub(super) fn new(said: &'a [Said], context: &Context<'_>, measure: &'a dyn Fn(&str) -> u64) -> Self {
+        let index = Worth::of(said, context.following);
+        let lines = lines(&index, said, context);
+        let known = context.known.iter().flat_map(|text| names(text));
+        let covered: HashSet<u32> = known.filter_map(|name| index.id(name)).collect();
+        let scored = |(at, line): (usize, &Line<'_>)| Ranked { score: line.score(&index, &covered), at };
+        let heap = lines.iter().enumerate().map(scored).filter(|ranked| ranked.score > 0.0).collect();
+        let is_output = |at: &usize| matches!(said[lines[*at].piece].speaker, Speaker::Result { .. });
+        let (output, spoken): (Vec<usize>, Vec<usize>) = (0..lines.len()).partition(is_output);
+        let rest = output.into_iter().chain(spoken).collect();
+        Self { said, index, lines, heap, covered, labelled: HashSet::new(), picked: Vec::new(), rest, measure }
     }
-    picked.sort_unstable();
-    picked
-        .into_iter()
-        .map(|at| {
-            let line = &mut lines[at];
-            Picked { piece: line.piece, line: line.number, text: text::one_line(line.text, LONGEST) }
-        })
-        .collect()
+
+    /// Takes more lines, of about `tokens` together. Returns whether it took one.
+    pub(super) fn take(&mut self, tokens: u64) -> bool {
+        let before = self.picked.len();
+        let mut left = tokens;
+        while left >= LEAST
+            && let Some(best) = self.heap.pop()
+        {
+            let now = self.lines[best.at].score(&self.index, &self.covered);
+            if now < best.score && self.heap.peek().is_some_and(|next| now < next.score) {
+                if now > 0.0 {
+                    self.heap.push(Ranked { score: now, at: best.at });
+                }
+                continue;
+            }
+            if now > 0.0 {
+                self.take_line(best.at, &mut left);
+            }
+        }
+        while left >= LEAST
+            && let Some(at) = self.rest.pop()
+        {
+            if !self.picked.contains(&at) {
+                self.take_line(at, &mut left);
+            }
+        }
+        self.picked.len() > before
+    }
+
+    fn take_line(&mut self, at: usize, left: &mut u64) {
+        let line = &self.lines[at];
+        let label = &self.said[line.piece].label;
+        let first = !self.labelled.contains(&line.piece);
+        // A mark, the end of the line, and a label with a fence.
+        let cost = (self.measure)(line.text) + 2 + if first { (self.measure)(label) + 4 } else { 0 };
+        if cost > *left {
+            return;
+        }
+        *left -= cost;
+        if first {
+            self.labelled.insert(line.piece);
+            self.covered.extend(names(label).filter_map(|name| self.index.id(name)));
+        }
+        self.covered.extend(&line.names);
+        self.picked.push(at);
+    }
+
+    /// The lines that were taken, in the order in which they were said.
+    pub(super) fn picked(&self) -> Vec<Picked<'a>> {
+        let mut picked = self.picked.clone();
+        picked.sort_unstable();
+        picked.into_iter().map(|at| &self.lines[at]).map(|line| Picked { piece: line.piece, text: line.text }).collect()
+    }
 }
 
 struct Ranked {
@@ -97,148 +165,97 @@ impl Eq for Ranked {}
 
 struct Line<'a> {
     piece: usize,
-    number: usize,
     text: &'a str,
     names: Vec<u32>,
-    /// By who said it.
-    weight: f64,
     /// In tokens.
     cost: f64,
     focused: bool,
+    carried: bool,
 }
 
 impl Line<'_> {
-    fn score(&self, index: &Index<'_>, covered: &HashSet<u32>) -> f64 {
+    fn score(&self, index: &Worth<'_>, covered: &HashSet<u32>) -> f64 {
         let new = self.names.iter().filter(|name| !covered.contains(name));
-        let worth: f64 = new.map(|&name| index.worth[name as usize]).sum();
+        let worth: f64 = new.map(|&name| f64::from(index.worth(name))).sum();
         let bonus = if self.focused { 1_000.0 } else { 0.0 };
-        (worth * self.weight + bonus) / self.cost.powf(0.8)
+        // A line of an earlier summary was chosen once.
+        let carried = if self.carried { CARRIED } else { 1.0 };
+        (worth * carried + bonus) / self.cost.powf(COST_WEIGHT)
     }
 }
 
-/// The names of a conversation and what each is worth.
-struct Index<'a> {
-    ids: HashMap<&'a str, u32>,
-    worth: Vec<f64>,
-}
-
-impl<'a> Index<'a> {
-    fn of(said: &'a [Said]) -> Self {
-        struct Seen {
-            pieces: u32,
-            last: usize,
-            asked_for: bool,
+fn lines<'a>(index: &Worth<'_>, said: &'a [Said], context: &Context<'_>) -> Vec<Line<'a>> {
+    let focus = context.focus;
+    let mut known: HashSet<&str> = HashSet::new();
+    let mut lines = Vec::new();
+    // A fact that was clipped begins like its line.
+    let starts: HashSet<&str> = context.known.iter().map(|known| text::head(known, SAME)).collect();
+    let is_known =
+        |line: &str| starts.contains(text::head(line, SAME)) || context.known.iter().any(|known| known.contains(line));
+    // A later result of the same call is the newer one.
+    let mut newest: HashMap<u64, usize> = HashMap::new();
+    for (piece, it) in said.iter().enumerate() {
+        it.call.iter().for_each(|call| drop(newest.insert(*call, piece)));
+    }
+    for (piece, it) in said.iter().enumerate() {
+        if it.speaker == Speaker::Instructions || it.call.is_some_and(|call| newest[&call] != piece) {
+            continue;
         }
-        let mut ids = HashMap::new();
-        let mut seen: Vec<Seen> = Vec::new();
-        for (piece, said) in said.iter().enumerate() {
-            for name in names(&said.text) {
-                let id = *ids.entry(name).or_insert_with(|| {
-                    seen.push(Seen { pieces: 0, last: usize::MAX, asked_for: false });
-                    seen.len() as u32 - 1
-                });
-                let it = &mut seen[id as usize];
-                if it.last != piece {
-                    it.pieces += 1;
-                    it.last = piece;
-                }
-                it.asked_for |= matches!(said.speaker, Speaker::User | Speaker::Call);
+        let spoken = matches!(it.speaker, Speaker::User | Speaker::Assistant);
+        for line in it.text.lines().flat_map(|line| parts(line.trim())) {
+            if line.len() < SHORTEST || !known.insert(line) {
+                continue;
             }
-        }
-        let all = said.len().max(1) as f64;
-        let worth = |it: &Seen| {
-            let rare = (1.0 + all / f64::from(it.pieces)).ln();
-            let again = if it.pieces > 1 { 1.6 } else { 1.0 };
-            let late = 0.3 + 0.7 * ((it.last + 1) as f64 / all).powi(2);
-            let asked = if it.asked_for { 1.4 } else { 1.0 };
-            rare * again * late * asked
-        };
-        let worth = seen.iter().map(worth).collect();
-        Self { ids, worth }
-    }
-
-    fn lines(&self, said: &'a [Said], focus: &[String]) -> Vec<Line<'a>> {
-        let mut known: HashSet<&str> = HashSet::new();
-        let mut lines = Vec::new();
-        for (piece, it) in said.iter().enumerate() {
-            let weight = match it.speaker {
-                Speaker::Assistant => 1.3,
-                Speaker::User => 1.2,
-                Speaker::Result { failed: true } => 1.2,
-                Speaker::Result { failed: false } | Speaker::Aside => 0.9,
-                Speaker::Call => 0.7,
+            if spoken && ((context.stale)(line) || is_known(bare(line))) {
+                continue;
+            }
+            let words =
+                |text: &str| text.split(|char: char| !char.is_alphanumeric()).filter(|word| word.len() > 2).count();
+            let all = words(line);
+            let told = |name: &&str| all >= words(name) + COMPANY;
+            let mut ids: Vec<u32> = names(line).filter(told).filter_map(|name| index.id(name)).collect();
+            ids.sort_unstable();
+            ids.dedup();
+            if ids.len() > MOST_NAMES {
+                ids.clear();
+            }
+            let focused = !focus.is_empty() && {
+                let lower = line.to_lowercase();
+                focus.iter().any(|word| lower.contains(word.as_str()))
             };
-            for (number, line) in it.text.lines().enumerate() {
-                let line = line.trim();
-                if line.len() < SHORTEST || !known.insert(line) {
-                    continue;
-                }
-                let line = text::head(line, LONGEST);
-                let mut ids: Vec<u32> = names(line).filter_map(|name| self.ids.get(name).copied()).collect();
-                ids.sort_unstable();
-                ids.dedup();
-                ids.truncate(MOST_NAMES);
-                let focused = !focus.is_empty() && {
-                    let lower = line.to_lowercase();
-                    focus.iter().any(|word| lower.contains(word.as_str()))
-                };
-                if ids.is_empty() && !focused {
-                    continue;
-                }
-                let cost = line.chars().count() as f64 / CHARS_PER_TOKEN + LINE_OVERHEAD;
-                lines.push(Line { piece, number, text: line, names: ids, weight, cost, focused });
-            }
+            let cost = line.chars().count() as f64 / CHARS_PER_TOKEN + LINE_OVERHEAD;
+            lines.push(Line { piece, text: line, names: ids, cost, focused, carried: it.carried });
         }
-        lines
     }
+    lines
 }
 
-/// The names in a text: words with something in them that plain words have not.
-pub(super) fn names(text: &str) -> impl Iterator<Item = &str> {
-    let inside = |char: char| char.is_alphanumeric() || matches!(char, '_' | '.' | '/' | '-' | '@' | '#' | '~');
-    text.split(move |char| !inside(char))
-        .map(|word| word.trim_matches(['.', '-', '/', '#', '~']))
-        .filter(|word| (3..=96).contains(&word.len()) && is_name(word))
+/// A line without the label of a statement, which a summary may leave out.
+fn bare(line: &str) -> &str {
+    label(line).map_or(line, |label| line[label.len() + 1..].trim_start())
 }
 
-fn is_name(word: &str) -> bool {
-    let bytes = word.as_bytes();
-    if !bytes.iter().any(u8::is_ascii_alphabetic) {
-        return false;
-    }
-    let joined = bytes.iter().any(|byte| matches!(byte, b'_' | b'/' | b'@' | b'.'));
-    let digit = bytes.iter().any(u8::is_ascii_digit);
-    let camel = bytes.windows(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());
-    joined || digit || camel
+/// A line in parts of about [`LONGEST`] characters. A part ends after a sentence or a statement, else at a blank, else inside
+/// of a word that has no end.
+fn parts(line: &str) -> impl Iterator<Item = &str> {
+    let mut rest = line;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let (part, tail) = rest.split_at(part_end(rest));
+        rest = tail.trim_start();
+        Some(part.trim_end())
+    })
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::redact::Clean;
-
-    fn said(speaker: Speaker, text: &str) -> Said {
-        Said { speaker, label: Clean::assembled("x"), text: Clean::assembled(text) }
+fn part_end(line: &str) -> usize {
+    let head = text::head(line, LONGEST * 3 / 2);
+    if head.len() == line.len() {
+        return line.len();
     }
-
-    #[test]
-    fn names_are_told_from_words() {
-        let found: Vec<&str> = names("see src/main.rs, parseHeader() and v1.2 of user_id; the end. (a/b)").collect();
-        assert_eq!(found, ["src/main.rs", "parseHeader", "v1.2", "user_id", "a/b"]);
-    }
-
-    #[test]
-    fn late_and_repeated_names_come_first_and_nothing_comes_twice() {
-        let pieces = [
-            said(Speaker::Result { failed: false }, "an old line about old_thing here\nfiller without any of them"),
-            said(Speaker::User, "please look at retry_budget now"),
-            said(Speaker::Assistant, "the value of retry_budget is set in limits.rs at the top"),
-            said(Speaker::Assistant, "the value of retry_budget is set in limits.rs at the top"),
-        ];
-        let picked = pick(&pieces, 30, &[]);
-        assert_eq!(picked[0].text, "the value of retry_budget is set in limits.rs at the top");
-        assert_eq!(picked.len(), 1, "{picked:?}");
-        let focused = pick(&pieces, 24, &["filler".to_owned()]);
-        assert_eq!(focused[0].text, "filler without any of them");
-    }
+    let head = text::head(line, LONGEST);
+    let after = |mark: &str| head.rfind(mark).map(|at| at + mark.len()).filter(|end| *end > head.len() / 3);
+    let ends = [". ", "; ", " && ", "? ", "! ", "; ", ", ", " ", ",", ";"];
+    ends.iter().find_map(|mark| after(mark)).unwrap_or(head.len())
 }

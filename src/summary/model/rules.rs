@@ -4,7 +4,8 @@ use crate::{
     conversation::entry::Entry,
     redact::Clean,
     summary::{
-        ledger::{self, Ledger},
+        heard,
+        ledger::{Ledger, Sources},
         sections::{self, Section},
         words::{COMMANDS, Words},
     },
@@ -30,8 +31,10 @@ pub fn rules(
         .filter(|(section, _)| *section == Section::Constraints)
         .map(|(_, rule)| text::one_line(&rule, LONGEST))
         .collect();
-    let heard = ledger::listen(entries, clean, stop);
-    for rule in Ledger::of(&heard, &[], &[], clean).constraints {
+    let heard = heard::listen(entries, clean, stop);
+    let sources = Sources { previous: &[], said: &heard, entries: &[], todo_tools: &[], clean };
+    for held in Ledger::of(&sources).statements {
+        let rule = held.statement.text;
         if commands(&rule) && !rules.contains(&rule) {
             rules.push(rule);
         }

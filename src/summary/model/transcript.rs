@@ -7,7 +7,7 @@ use crate::{
         message::{self, Block, Message, ToolCall},
     },
     prompts::{is_invisible, plain},
-    summary::ledger::with_images,
+    summary::heard::with_images,
     text,
 };
 use serde_json::{Map, Value};

@@ -403,7 +403,7 @@ fn an_extracted_or_failed_summary_is_thrown_away_and_the_compaction_asks_again()
 fn a_summary_that_leaves_no_room_is_not_spliced_in() {
     let mut held = near();
     let id = ready(&mut held);
-    let effects = say(&mut held, 2, long(5_600));
+    let effects = say(&mut held, 2, long(6_200));
     assert_eq!(started(&effects), [Reason::Threshold]);
     let order = planning(effects).expect("a compaction of its own");
     assert_ne!(order.id, id);

@@ -1,0 +1,484 @@
+//! The statements that are in force: of two about the same thing the later one holds.
+//!
+//! Two statements are about the same thing if their subjects have the same words, or if both speak of one topic (a budget, a
+//! date, a name, an owner) in one scope (the project, the trip). Statements with different scopes both hold: the production
+//! database and the staging database, the project budget and the travel budget.
+
+use super::statements::{changes, label};
+use regex::Regex;
+use std::{
+    collections::{BTreeSet, HashMap, HashSet},
+    sync::LazyLock,
+};
+
+/// What a statement is about, and the values that it gives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Claim {
+    subject: BTreeSet<String>,
+    topic: Option<(Topic, BTreeSet<String>)>,
+    values: BTreeSet<String>,
+    changes: bool,
+}
+
+/// Topics that people speak of in many words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Topic {
+    Spending,
+    Date,
+    Name,
+    Zone,
+    Duty,
+    Branch,
+    Style,
+    Code,
+}
+
+impl Topic {
+    /// Words of a topic, by their stems. One of them has to stand in a statement.
+    const WORDS: [(Self, &'static [&'static str]); 8] = [
+        (Self::Code, &["code", "passcode", "access-code"]),
+        (Self::Name, &["codename", "label", "called", "calling", "designated", "renamed", "nickname"]),
+        (Self::Branch, &["branch", "rebased", "checked"]),
+        (Self::Zone, &["utc", "gmt", "timezone", "zone", "clock", "timestamp", "pacific", "eastern", "central"]),
+        (Self::Spending, &["budget", "spend", "spending", "expense", "cost", "ceiling", "cap"]),
+        (Self::Duty, &["on-call", "oncall", "pager", "escalation", "duty"]),
+        (
+            Self::Date,
+            &["deadline", "due", "date", "schedule", "scheduled", "timing", "milestone", "ship", "eta", "freeze"],
+        ),
+        (Self::Style, &["answer", "response", "reply", "replie"]),
+    ];
+
+    /// A key that is no word.
+    fn key(self) -> &'static str {
+        match self {
+            Self::Spending => " spending",
+            Self::Date => " date",
+            Self::Name => " name",
+            Self::Zone => " zone",
+            Self::Duty => " duty",
+            Self::Branch => " branch",
+            Self::Style => " style",
+            Self::Code => " code",
+        }
+    }
+
+    /// Whether a statement of this topic can give one value alone, in whatever scope.
+    fn is_single(self) -> bool {
+        matches!(self, Self::Zone | Self::Style | Self::Branch | Self::Name)
+    }
+
+    /// Whether the values of a statement are of the topic.
+    fn fits(self, lower: &str, values: &BTreeSet<String>) -> bool {
+        static MONEY: LazyLock<Regex> = LazyLock::new(|| {
+            Regex::new(r"[$€£]\s?\d|\b\d[\d,.]*\s?(?:dollars|euros|usd|eur|k\b)|\b(?:hundred|thousand|million)\b")
+                .expect("fixed")
+        });
+        static DATE: LazyLock<Regex> = LazyLock::new(|| {
+            Regex::new(
+                r"\b\d{4}-\d\d-\d\d\b|\b\d{1,2}\.\d{1,2}\.|\b(?:january|february|march|april|may|june|july|august|september|october|november|december|monday|tuesday|wednesday|thursday|friday|tomorrow|q[1-4])\b",
+            )
+            .expect("fixed")
+        });
+        static ZONE: LazyLock<Regex> = LazyLock::new(|| {
+            Regex::new(r"\b(?:utc|gmt|cet|cest|est|pst|pacific|eastern|central|mountain)\b|\b[a-z]+/[a-z_]+\b")
+                .expect("fixed")
+        });
+        match self {
+            Self::Spending => MONEY.is_match(lower),
+            Self::Date => DATE.is_match(lower),
+            Self::Zone => ZONE.is_match(lower),
+            Self::Style => STYLE.is_match(lower),
+            Self::Name | Self::Duty | Self::Branch | Self::Code => !values.is_empty(),
+        }
+    }
+}
+
+/// Words for the style of an answer.
+static STYLE: LazyLock<Regex> = LazyLock::new(|| {
+    let words =
+        "terse|playful|warm|formal|informal|brief|concise|light|casual|friendly|verbose|detailed|short|long|style|tone";
+    Regex::new(&format!(r"\b(?:{words})\b")).expect("fixed")
+});
+
+/// Words that say nothing of a subject.
+const FILLERS: &[&str] = &[
+    "the",
+    "a",
+    "an",
+    "our",
+    "my",
+    "your",
+    "its",
+    "this",
+    "that",
+    "these",
+    "is",
+    "are",
+    "was",
+    "will",
+    "be",
+    "been",
+    "to",
+    "of",
+    "for",
+    "in",
+    "on",
+    "at",
+    "by",
+    "and",
+    "or",
+    "with",
+    "now",
+    "new",
+    "old",
+    "current",
+    "currently",
+    "quick",
+    "update",
+    "correction",
+    "actually",
+    "please",
+    "all",
+    "any",
+    "we",
+    "i",
+    "you",
+    "it",
+    "them",
+    "keep",
+    "must",
+    "should",
+    "user",
+    "from",
+    "previou",
+    "old",
+    "under",
+    "below",
+    "above",
+    "stay",
+    "than",
+    "has",
+    "have",
+    "had",
+    "just",
+    "so",
+    "also",
+    "as",
+    "still",
+    "not",
+    "no",
+    "do",
+    "put",
+    "every",
+    "make",
+    "set",
+];
+
+impl Claim {
+    /// The claim of a statement. `None` where it gives no value.
+    pub(super) fn of(statement: &str) -> Option<Self> {
+        let bare = label(statement).map_or(statement, |label| statement[label.len() + 1..].trim_start());
+        let lower = bare.to_lowercase();
+        let all = values(bare, true);
+        let topic = topic(&lower, &all);
+        let (subject, end) = subject(&lower);
+        // Numbers in the subject tell which one is meant: room 12, step 3.
+        let values = match bare.get(end..) {
+            _ if topic.as_ref().is_some_and(|(topic, _)| *topic == Topic::Style) => {
+                all.into_iter().chain(STYLE.find_iter(&lower).map(|word| word.as_str().to_owned())).collect()
+            }
+            Some(said) if topic.is_none() => values(said, false),
+            _ => all,
+        };
+        (topic.is_some() || !values.is_empty() && !subject.is_empty()).then(|| Self {
+            subject,
+            topic,
+            values,
+            changes: changes(&lower),
+        })
+    }
+
+    /// Whether this claim, the later one, takes the place of another.
+    pub(super) fn replaces(&self, older: &Self) -> bool {
+        if self.values == older.values && self.topic == older.topic && self.subject == older.subject {
+            return false;
+        }
+        if let (Some((topic, scope)), Some((other, older_scope))) = (&self.topic, &older.topic) {
+            if topic == other {
+                let shared = scope.intersection(older_scope).count();
+                let open = scope.is_empty() || older_scope.is_empty();
+                return shared > 0
+                    && (scope == older_scope
+                        || self.changes
+                        || shared >= 1 && scope.len().min(older_scope.len()) == 1)
+                    || topic.is_single() && (open || self.changes || *topic != Topic::Name)
+                    || open && (self.changes || scope == older_scope);
+            }
+            return false;
+        }
+        if self.subject.len() >= 2 || self.subject.iter().any(|word| word.len() > 3) {
+            if self.subject == older.subject && self.values != older.values {
+                return true;
+            }
+            let shared = self.subject.intersection(&older.subject).count();
+            let most = older.subject.len().max(1);
+            return self.changes && shared * 3 >= most * 2 && shared >= 1 && self.values.is_disjoint(&older.values);
+        }
+        false
+    }
+}
+
+fn stem(word: &str) -> String {
+    let word = word.trim_matches(|char: char| !char.is_alphanumeric() && char != '-').trim_matches('-');
+    let word = word.strip_suffix("'s").unwrap_or(word);
+    if word.ends_with("ss") { word.to_owned() } else { word.strip_suffix('s').unwrap_or(word).to_owned() }
+}
+
+/// Whether a sentence gives a value for a topic.
+pub(super) fn has_topic(sentence: &str) -> bool {
+    topic(&sentence.to_lowercase(), &values(sentence, true)).is_some()
+}
+
+/// The words before the verb, without fillers, and the end of the verb.
+fn subject(lower: &str) -> (BTreeSet<String>, usize) {
+    const ENDS: [&str; 14] = [
+        " is ",
+        " are ",
+        " was ",
+        " = ",
+        ": ",
+        " uses ",
+        " runs on ",
+        " moved to ",
+        " changed to ",
+        " must be ",
+        " stays ",
+        " lives ",
+        " has ",
+        " costs ",
+    ];
+    let end = ENDS.iter().filter_map(|end| Some((lower.find(end)?, end.len()))).min();
+    let Some((end, len)) = end else { return (BTreeSet::new(), lower.len()) };
+    let words = lower[..end].split_whitespace().map(stem);
+    (words.filter(|word| !word.is_empty() && !FILLERS.contains(&word.as_str())).collect(), end + len)
+}
+
+fn topic(lower: &str, values: &BTreeSet<String>) -> Option<(Topic, BTreeSet<String>)> {
+    let words: Vec<String> = lower.split_whitespace().map(stem).collect();
+    let found = Topic::WORDS.iter().find_map(|(topic, of_topic)| {
+        let places: Vec<usize> = (0..words.len()).filter(|at| of_topic.contains(&words[*at].as_str())).collect();
+        (!places.is_empty() && topic.fits(lower, values)).then_some((*topic, *of_topic, places))
+    });
+    let (topic, of_topic, places) = found.or_else(|| by_verbs(lower, &words, values))?;
+    let mut scope = BTreeSet::new();
+    let content = |word: &String| {
+        word.len() > 2
+            && !FILLERS.contains(&word.as_str())
+            && !of_topic.contains(&word.as_str())
+            && !values.contains(word)
+            && !word.chars().any(|char| char.is_ascii_digit())
+    };
+    for at in places {
+        // Up to two words before a word of the topic, and the one after "for" or "of".
+        scope.extend(words[at.saturating_sub(2)..at].iter().filter(|word| content(word)).cloned());
+        if let Some(of) = words[at + 1..].iter().take(1).find(|word| matches!(word.as_str(), "for" | "of")) {
+            let after = words[at + 1..].iter().skip_while(|word| *word != of).skip(1).filter(|word| content(word));
+            scope.extend(after.take(1).cloned());
+        }
+    }
+    let scope = scope.iter().flat_map(|word| word.split('-')).map(scope_word).filter(|word| !word.is_empty());
+    Some((topic, scope.map(str::to_owned).collect()))
+}
+
+/// Topics that a verb tells, where no noun does.
+fn by_verbs(
+    lower: &str,
+    words: &[String],
+    values: &BTreeSet<String>,
+) -> Option<(Topic, &'static [&'static str], Vec<usize>)> {
+    let at = |word: &str| words.iter().position(|it| it == word);
+    if lower.contains("switched") && lower.contains("development") && values.iter().any(|value| value.contains('/')) {
+        return Some((Topic::Branch, &[], vec![at("switched")?]));
+    }
+    if Topic::Date.fits(lower, values) {
+        let place = at("launch").or_else(|| at("release")).or_else(|| at("land"))?;
+        return Some((Topic::Date, &[], vec![place + 1]));
+    }
+    None
+}
+
+/// Words of one scope that people use for each other.
+fn scope_word(word: &str) -> &str {
+    match word {
+        "travel" | "field" | "journey" => "trip",
+        "documentation" | "handbook" => "doc",
+        "effort" | "product" => "project",
+        _ => word,
+    }
+}
+
+/// The values of a statement, in small letters: words with digits, amounts, addresses, names in capitals, quotations.
+fn values(text: &str, mut begins: bool) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let whole = begins;
+    for word in text.split_whitespace() {
+        let bare = word.trim_matches(|char: char| !char.is_alphanumeric() && char != '$' && char != '€');
+        let digit = bare.bytes().any(|byte| byte.is_ascii_digit());
+        let capital = bare.len() > 1 && bare.starts_with(char::is_uppercase) && !begins;
+        let joined = bare.len() > 3 && bare.contains(['/', '_', '@']);
+        if digit || capital || joined {
+            found.insert(bare.to_lowercase());
+        }
+        begins = word.ends_with(['.', '!', '?', ':']);
+    }
+    // A name at the beginning: two words in capitals.
+    let mut words = text.split_whitespace();
+    if whole
+        && let (Some(first), Some(second)) = (words.next(), words.next())
+        && first.starts_with(char::is_uppercase)
+        && second.starts_with(char::is_uppercase)
+    {
+        found.insert(first.to_lowercase());
+    }
+    found
+}
+
+/// Statements that are looked for inside of longer texts.
+const MOST_REPLACED: usize = 100;
+
+/// Earlier claims that a claim is compared with, for each word of its subject.
+const COMPARED: usize = 64;
+
+/// The statements that are in force, of these in the order in which they were made.
+pub(super) fn in_force(claims: &[Option<Claim>]) -> Vec<bool> {
+    let mut holds = vec![true; claims.len()];
+    let mut about: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (at, claim) in claims.iter().enumerate() {
+        let Some(claim) = claim else { continue };
+        let topic = claim.topic.as_ref().map(|(topic, _)| topic.key());
+        let keys: Vec<&str> = claim.subject.iter().map(String::as_str).chain(topic).collect();
+        for key in &keys {
+            for older in about.get(key).into_iter().flat_map(|places| places.iter().rev().take(COMPARED)) {
+                if holds[*older] && claims[*older].as_ref().is_some_and(|older| claim.replaces(older)) {
+                    holds[*older] = false;
+                }
+            }
+        }
+        keys.into_iter().for_each(|key| about.entry(key).or_default().push(at));
+    }
+    holds
+}
+
+/// Values that no statement in force has, with the words of the statements that had them.
+#[derive(Debug, Default)]
+pub(super) struct Outdated {
+    values: HashMap<String, BTreeSet<String>>,
+    /// The statements, in small letters.
+    statements: HashSet<String>,
+}
+
+impl Outdated {
+    /// The outdated values of statements.
+    pub(super) fn of(statements: &[&str], claims: &[Option<Claim>], holds: &[bool]) -> Self {
+        let of = |held: bool| claims.iter().zip(holds).filter(move |(_, holds)| **holds == held);
+        let in_force: BTreeSet<&String> =
+            of(true).filter_map(|(claim, _)| claim.as_ref()).flat_map(|claim| &claim.values).collect();
+        let mut values: HashMap<String, BTreeSet<String>> = HashMap::new();
+        let mut replaced = HashSet::new();
+        for ((claim, holds), statement) in claims.iter().zip(holds).zip(statements) {
+            let Some(claim) = claim.as_ref().filter(|_| !holds) else { continue };
+            replaced.insert(statement.to_lowercase());
+            let words: BTreeSet<String> = statement.to_lowercase().split_whitespace().map(stem).collect();
+            for value in claim.values.iter().filter(|value| !in_force.contains(value)) {
+                let others =
+                    words.iter().filter(|word| word.len() > 3 && *word != value && !claim.values.contains(*word));
+                values.entry(value.clone()).or_default().extend(others.cloned());
+            }
+        }
+        Self { values, statements: replaced }
+    }
+
+    /// Whether a text gives a value that is outdated, for the thing that had it.
+    pub(super) fn is_in(&self, text: &str) -> bool {
+        if self.statements.is_empty() {
+            return false;
+        }
+        let lower = text.to_lowercase();
+        if self.statements.contains(lower.trim())
+            || self.statements.iter().take(MOST_REPLACED).any(|it| lower.contains(it.as_str()))
+        {
+            return true;
+        }
+        let bare = |word: &str| {
+            word.trim_matches(|char: char| !char.is_alphanumeric() && char != '$' && char != '€').to_lowercase()
+        };
+        let mut words = None;
+        text.split_whitespace().any(|word| {
+            let Some(others) = self.values.get(&bare(word)) else { return false };
+            let words =
+                words.get_or_insert_with(|| text.to_lowercase().split_whitespace().map(stem).collect::<BTreeSet<_>>());
+            others.is_empty() || others.intersection(words).next().is_some()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn replaces(older: &str, newer: &str) -> bool {
+        let claims = [Claim::of(older), Claim::of(newer)];
+        !in_force(&claims)[0]
+    }
+
+    #[test]
+    fn a_later_statement_about_the_same_thing_replaces_an_earlier_one() {
+        for (older, newer) in [
+            ("The port is 4711.", "The port is 9000."),
+            ("Budget cap is $300 total. Never exceed it.", "Budget cap is $700 total. Never exceed it."),
+            ("Project budget cap is $800 total.", "Quick update: keep project spend under five hundred dollars."),
+            ("Travel budget is $650.", "New ceiling for trip costs: keep them below 400 dollars."),
+            ("Launch deadline is 2027-03-04.", "Update: the launch date moved to 05-11 (May 11)."),
+            ("The release target date is 2027-03-04.", "Release timing has changed: we now ship on May 3."),
+            ("The project codename is LANTERN-101.", "We are calling the project HARBOR-202 now."),
+            ("Report all times in UTC.", "From now on, report all times in Pacific time. Never use another timezone."),
+            ("Put every timestamp in UTC.", "For status reports, show clocks in Pacific Time."),
+            ("The on-call owner this week is Ada Lovelace.", "Grace Hopper now owns the pager this week."),
+            ("Branch spike/a-12 must stay unpushed.", "We rebased onto spike/b-34; next is the migration."),
+            ("User wants terse answers.", "I would rather get playful, warm answers."),
+            ("Report all times in UTC.", "From now on, report all times in Pacific time."),
+            (
+                "SAFETY RULE: The maintenance access code is abcde-12 and must never be shared.",
+                "Access-code rotation is done: never reveal fghij-34; the previous code no longer works.",
+            ),
+            (
+                "USER PREFERENCE: Keep replies terse and use imperial measurements.",
+                "Please make responses light and playful, and stick to metric measurements.",
+            ),
+            (
+                "Never disclose the vault code abcde-12.",
+                "Never disclose the new vault code fghij-34; the old code is retired.",
+            ),
+        ] {
+            assert!(replaces(older, newer), "{older} | {newer}: {:?} {:?}", Claim::of(older), Claim::of(newer));
+        }
+    }
+
+    #[test]
+    fn statements_about_different_things_both_hold() {
+        for (one, other) in [
+            ("The production database is Postgres 15 in eu-1.", "The staging database is MySQL 8 in us-2."),
+            ("The primary region is eu-north-1.", "The backup region is us-west-2."),
+            ("Project spending ceiling is $500.", "Conference spending ceiling is $250."),
+            ("Product launch is scheduled for 2027-01-02.", "Documentation freeze lands on 2027-03-04."),
+            ("Ada Lovelace is the release approver this week.", "Grace Hopper is the design reviewer this week."),
+            ("Run unit tests with pytest before pushing.", "Run integration tests with make before release."),
+            ("User wants all measurements in metric units.", "User wants terse answers."),
+            ("The port is 4711.", "The port is 4711."),
+            ("Room 12 has 40 seats.", "Room 14 has 60 seats."),
+        ] {
+            assert!(!replaces(one, other), "{one} | {other}: {:?} {:?}", Claim::of(one), Claim::of(other));
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! The items of an extracted summary, taken under a budget for each kind of fact.
+
+use crate::summary::sections::{self, EXCERPTS, Section};
+use std::collections::HashSet;
+
+/// The kinds of items, the most important first. Where a summary is too large after all, the last ones go first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Kind {
+    /// Instructions for this summary.
+    Wish,
+    Goal,
+    /// Rules and wishes of the user.
+    Rules,
+    /// Facts that the user stated.
+    Facts,
+    /// Open tasks.
+    Open,
+    /// The latest request.
+    Latest,
+    /// Failures that are not solved.
+    Failures,
+    Requests,
+    /// Requests and tasks of earlier summaries.
+    Earlier,
+    /// The agent's last words.
+    Last,
+    /// Rules in instructions of the project, which most harnesses give again.
+    Instructions,
+    /// Failures that were solved.
+    Solved,
+    Decisions,
+    /// Lines of the conversation.
+    Lines,
+}
+
+/// A summary in tokens below which statements of the user come before anything else.
+pub(super) const TINY: u64 = 900;
+
+impl Kind {
+    /// The largest share of a summary of `cap` tokens, in hundredths.
+    fn share(self, cap: u64) -> u64 {
+        let tiny = cap < TINY;
+        match self {
+            Self::Wish => 25,
+            Self::Goal if tiny => 8,
+            Self::Goal => 15,
+            Self::Rules | Self::Facts if tiny => 75,
+            Self::Rules => 30,
+            Self::Facts => 20,
+            Self::Open => 25,
+            Self::Latest => 12,
+            Self::Failures => 12,
+            Self::Requests if cap < 3_000 => 15,
+            Self::Requests => 32,
+            Self::Earlier => 8,
+            Self::Last => 8,
+            Self::Instructions => 10,
+            Self::Solved => 3,
+            Self::Decisions => 6,
+            Self::Lines => 100,
+        }
+    }
+}
+
+struct Item {
+    kind: Kind,
+    section: Section,
+    text: String,
+    tokens: u64,
+}
+
+/// The items that a summary has so far.
+pub(super) struct Items<'a> {
+    cap: u64,
+    measure: &'a dyn Fn(&str) -> u64,
+    items: Vec<Item>,
+    known: HashSet<String>,
+    root: Option<&'a str>,
+}
+
+impl<'a> Items<'a> {
+    pub(super) fn new(cap: u64, measure: &'a dyn Fn(&str) -> u64) -> Self {
+        Self { cap, measure, items: Vec::new(), known: HashSet::new(), root: None }
+    }
+
+    /// Takes items of a kind in this order, as far as its share has room.
+    pub(super) fn take(&mut self, kind: Kind, items: impl IntoIterator<Item = (Section, String)>) {
+        let used: u64 = self.items.iter().map(|item| item.tokens).sum();
+        let of_kind: u64 = self.items.iter().filter(|item| item.kind == kind).map(|item| item.tokens).sum();
+        // Two thirds for facts, so that there is always something of what was actually said. A small summary is facts.
+        let all = if self.cap < TINY { self.cap * 19 / 20 } else { self.cap * 2 / 3 };
+        let mut left = (self.cap * kind.share(self.cap) / 100).saturating_sub(of_kind).min(all.saturating_sub(used));
+        for (section, text) in items {
+            let text = text.trim();
+            if left < 6 {
+                break;
+            }
+            if text.is_empty() || self.known.contains(&text.to_lowercase()) {
+                continue;
+            }
+            let mut text = text.to_owned();
+            let mut tokens = self.cost(section, &text);
+            // A goal that is too long is still the goal.
+            while tokens > left
+                && matches!(kind, Kind::Goal | Kind::Latest | Kind::Wish | Kind::Last)
+                && text.len() > 40
+            {
+                text = crate::summary::prose::clip(&text, text.chars().count() * 2 / 3);
+                tokens = self.cost(section, &text);
+            }
+            if tokens > left {
+                continue;
+            }
+            left -= tokens;
+            self.known.insert(text.to_lowercase());
+            self.items.push(Item { kind, section, text, tokens });
+        }
+    }
+
+    /// Takes the newest of these items, which are in their order.
+    pub(super) fn take_newest(&mut self, kind: Kind, items: impl IntoIterator<Item = (Section, String)>) {
+        let mut newest: Vec<_> = items.into_iter().collect();
+        newest.reverse();
+        let before = self.items.len();
+        self.take(kind, newest);
+        self.items[before..].reverse();
+    }
+
+    /// Names the folder that the paths of excerpts are below.
+    pub(super) fn set_root(&mut self, root: Option<&'a str>) {
+        self.root = root;
+    }
+
+    /// Puts these lines in the place of the lines so far.
+    pub(super) fn replace_lines(&mut self, lines: Vec<String>) {
+        self.items.retain(|item| item.kind != Kind::Lines);
+        for text in lines {
+            let tokens = self.cost(Section::Context, &text);
+            self.items.push(Item { kind: Kind::Lines, section: Section::Context, text, tokens });
+        }
+    }
+
+    pub(super) fn texts(&self) -> Vec<String> {
+        self.items.iter().map(|item| item.text.clone()).collect()
+    }
+
+    /// The room that is left, in tokens.
+    pub(super) fn room(&self) -> u64 {
+        self.cap.saturating_sub((self.measure)(&self.render()))
+    }
+
+    fn cost(&self, section: Section, text: &str) -> u64 {
+        // The mark, the end of the line, and the heading of the first item.
+        let first = self.items.iter().all(|item| item.section != section);
+        (self.measure)(text) + if first { 8 } else { 2 }
+    }
+
+    fn render(&self) -> String {
+        let rank = |item: &&Item| (item.section, matches!(item.kind, Kind::Lines), item.kind == Kind::Last);
+        let mut items: Vec<&Item> = self.items.iter().collect();
+        items.sort_by_key(rank);
+        let items: Vec<(Section, String)> = items.into_iter().map(|item| (item.section, item.text.clone())).collect();
+        let announced = (self.cap >= TINY).then(|| match self.root {
+            Some(root) => format!("{EXCERPTS} (paths are below {root})"),
+            None => EXCERPTS.to_owned(),
+        });
+        sections::render(&items, announced.as_deref())
+    }
+
+    /// The summary, within its limit.
+    pub(super) fn into_text(mut self) -> String {
+        loop {
+            let text = self.render();
+            if (self.measure)(&text) <= self.cap || self.items.is_empty() {
+                return text;
+            }
+            // Tokens of a whole are rarely more than those of its parts; where they are, the least important goes.
+            let worst = self.items.iter().enumerate().max_by_key(|(at, item)| (item.kind, usize::MAX - at));
+            let worst = worst.map_or(0, |(at, _)| at);
+            self.items.remove(worst);
+        }
+    }
+}

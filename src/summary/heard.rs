@@ -1,0 +1,233 @@
+//! A conversation, heard piece by piece: who said it, under which label, and its cleaned text.
+
+use super::{harness, prose::clip};
+use crate::{
+    conversation::{
+        entry::{Body, Entry},
+        message::{self, Block, Message, ToolCall, outline::Role},
+    },
+    ids::CallId,
+    redact::Clean,
+    text,
+};
+use serde_json::Value;
+use std::{
+    collections::HashMap,
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::Arc,
+};
+
+/// A piece of the conversation with its secrets gone and our tags made harmless.
+#[derive(Debug, Clone)]
+pub(super) struct Said {
+    pub speaker: Speaker,
+    /// Heading of a line: the tool and its most telling argument.
+    pub label: Clean,
+    pub text: Clean,
+    /// The call that a result answers, with all its arguments: a later result of the same call is the newer one.
+    pub call: Option<u64>,
+    /// Whether an earlier summary has it.
+    pub carried: bool,
+}
+
+impl Said {
+    pub(super) fn new(speaker: Speaker, label: Clean, text: Clean) -> Self {
+        Self { speaker, label, text, call: None, carried: false }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Speaker {
+    User,
+    /// Instructions of the project, in a message of the user.
+    Instructions,
+    Assistant,
+    Call,
+    Result {
+        failed: bool,
+    },
+    /// A command of the user, an extension, another branch.
+    Aside,
+}
+
+/// How much of one tool result is looked at, in characters: its beginning and its end say most.
+const LONGEST_RESULT: usize = 24_000;
+
+/// The largest conversation that is heard whole, in bytes of its lines: four million tokens, more than any window. The facts
+/// of a larger one come from its newest part, and from the messages of the user, the same size of them.
+const HEARD: usize = 16 << 20;
+
+/// Whether entries are heard, from the newest to the oldest.
+struct Hearing {
+    all: usize,
+    of_user: usize,
+}
+
+impl Hearing {
+    /// The entries that are heard, in their order. The first message of the user is one of them: it has the goal.
+    fn of<'a>(entries: &[&'a Arc<Entry>]) -> Vec<&'a Arc<Entry>> {
+        let mut left = Self { all: HEARD, of_user: HEARD };
+        let first = entries.iter().position(|entry| entry.is_from(Role::User));
+        let newest = entries.iter().enumerate().rev();
+        let mut heard: Vec<_> = newest.filter(|(at, entry)| left.hears(entry) || first == Some(*at)).collect();
+        heard.reverse();
+        heard.into_iter().map(|(_, entry)| *entry).collect()
+    }
+
+    fn hears(&mut self, entry: &Entry) -> bool {
+        let room = match self.all {
+            0 if entry.is_from(Role::User) => &mut self.of_user,
+            _ => &mut self.all,
+        };
+        let before = *room;
+        *room = before.saturating_sub(entry.line().len());
+        before > 0
+    }
+}
+
+/// The conversation, piece by piece, every text of it through `clean`; `stop` ends the work early.
+pub(super) fn listen(entries: &[&Arc<Entry>], clean: &dyn Fn(&str) -> Clean, stop: &dyn Fn() -> bool) -> Vec<Said> {
+    let mut labels: HashMap<CallId, (Clean, u64)> = HashMap::new();
+    let mut said: Vec<Said> = Vec::new();
+    let mut say = |piece: Said| {
+        if !piece.text.trim().is_empty() {
+            said.push(piece);
+        }
+    };
+    // Cleaned before it is clipped: half of a secret looks like none.
+    let clipped = |text: &str| Clean::assembled(text::clip_middle(&clean(text), LONGEST_RESULT, "\n[…]\n"));
+    for entry in Hearing::of(entries) {
+        if stop() {
+            break;
+        }
+        let content = match &entry.body {
+            Body::BranchSummary(branch) => {
+                say(Said::new(Speaker::Aside, Clean::assembled("another branch"), clean(&branch.summary)));
+                continue;
+            }
+            Body::CustomMessage(custom) => {
+                say(Said::new(Speaker::Aside, clean(&custom.custom_type), clipped(&message::text_of(&custom.content))));
+                continue;
+            }
+            Body::Message(_) => match entry.message_once() {
+                Some(message) => message,
+                None => continue,
+            },
+            _ => continue,
+        };
+        match &*content {
+            Message::User(blocks) => {
+                let text = with_images(blocks);
+                let harness::Parts { own, instructions } = harness::parts(&text);
+                if let Some(text) = instructions {
+                    say(Said::new(Speaker::Instructions, Clean::assembled("instructions"), clean(text)));
+                }
+                say(Said::new(Speaker::User, Clean::assembled("user"), clean(&own)));
+            }
+            Message::Assistant(answer) if !answer.failed() => {
+                let text = clean(&message::text_of(&answer.content));
+                say(Said::new(Speaker::Assistant, Clean::assembled("assistant"), text));
+                for call in answer.calls() {
+                    let arguments = text_arguments(call, &clean);
+                    let label = label_of(&clean(&call.name), &arguments);
+                    say(Said::new(Speaker::Call, label.clone(), call_text(&arguments, &label)));
+                    labels.insert(call.id.clone(), (label, same(call)));
+                }
+            }
+            Message::ToolResult(result) => {
+                let (label, call) = match labels.remove(&result.call) {
+                    Some((label, call)) => (label, Some(call)),
+                    None => (clean(&result.tool), None),
+                };
+                let speaker = Speaker::Result { failed: result.is_error };
+                say(Said { call, ..Said::new(speaker, label, clipped(&message::text_of(&result.content))) });
+            }
+            Message::Execution(run) if !run.excluded => {
+                let label = Clean::assembled(format!("user ran {}", clip(&clean(&run.command), 80)));
+                say(Said::new(Speaker::Aside, label, clipped(&format!("{}\n{}", run.command, run.output))));
+            }
+            Message::Developer(_) | Message::Custom(_) | Message::Summary(_) => {
+                say(Said::new(Speaker::Aside, Clean::assembled("note"), clipped(&content.text())));
+            }
+            Message::Assistant(_) | Message::Execution(_) | Message::System(_) => {}
+        }
+    }
+    said
+}
+
+/// A number that is the same for calls of one tool with the same arguments.
+fn same(call: &ToolCall) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (&call.name, &call.arguments).hash(&mut hasher);
+    hasher.finish()
+}
+
+/// The texts, and a word for each image.
+pub(super) fn with_images(blocks: &[Block]) -> String {
+    let part = |block: &Block| match block {
+        Block::Text(text) => Some(text.clone()),
+        Block::Image(image) => Some(format!("[Image: {}]", image.mime)),
+        _ => None,
+    };
+    blocks.iter().filter_map(part).collect::<Vec<_>>().join("\n")
+}
+
+/// A longer word in a label is clipped, in characters.
+const LONGEST_PATH: usize = 240;
+
+/// The arguments of a call that are texts, cleaned.
+fn text_arguments(call: &ToolCall, clean: &dyn Fn(&str) -> Clean) -> Vec<(Clean, Clean)> {
+    let arguments: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
+    // A name can give a value away: both are looked at together.
+    let cleaned = |name: &String, value: &str| {
+        let together = clean(&format!("{name}={value}"));
+        match together.strip_prefix(&format!("{name}=")) {
+            Some(value) if value.contains("[REDACTED:") => Clean::assembled(value),
+            _ => clean(value),
+        }
+    };
+    let texts = arguments.as_object().into_iter().flatten();
+    texts.filter_map(|(name, value)| Some((clean(name), cleaned(name, value.as_str()?)))).collect()
+}
+
+/// The tool and the argument that says most: what a person would call this call.
+fn label_of(tool: &Clean, arguments: &[(Clean, Clean)]) -> Clean {
+    const TELLING: [&str; 14] = [
+        "path",
+        "file_path",
+        "filePath",
+        "absolute_path",
+        "target_file",
+        "notebook_path",
+        "command",
+        "cmd",
+        "input",
+        "patch",
+        "pattern",
+        "query",
+        "url",
+        "description",
+    ];
+    let named = |name: &&str| arguments.iter().find(|(it, _)| **it == **name);
+    match TELLING.iter().find_map(named).or(arguments.first()) {
+        Some((_, value)) if value.starts_with("*** Begin Patch") => {
+            let marks = ["*** Update File: ", "*** Add File: ", "*** Delete File: "];
+            let file = value.lines().find_map(|line| marks.iter().find_map(|mark| line.strip_prefix(mark)));
+            Clean::assembled(format!("{tool} {}", file.unwrap_or_default().trim()))
+        }
+        // A path is not cut.
+        Some((_, value)) if !value.contains(char::is_whitespace) => {
+            Clean::assembled(format!("{tool} {}", clip(value, LONGEST_PATH)))
+        }
+        Some((_, value)) => Clean::assembled(format!("{tool} {}", clip(value, 80))),
+        None => tool.clone(),
+    }
+}
+
+/// Every text argument of a call, line by line: what was written and run is in there. What the label says already is
+/// not said again.
+fn call_text(arguments: &[(Clean, Clean)], label: &Clean) -> Clean {
+    let said = arguments.iter().filter(|(_, value)| !label.ends_with(&**value));
+    let said = said.map(|(name, value)| format!("{name}: {}", text::clip_middle(value, 4_000, "\n[…]\n")));
+    Clean::assembled(said.collect::<Vec<_>>().join("\n"))
+}

@@ -1,0 +1,413 @@
+//! Statements of the user: rules, wishes and facts, each in its own words with the values that belong to it.
+
+use super::{
+    current::has_topic,
+    prose::{lines, sentences_of_line},
+    words::{COMMANDS, Words},
+};
+use std::sync::LazyLock;
+
+/// A statement of the user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Statement {
+    pub kind: Kind,
+    pub text: String,
+}
+
+/// The kinds of statements, the most important first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Kind {
+    /// A rule: must, never, always, use X.
+    Rule,
+    /// A wish, a preference or a limit in other words.
+    Wish,
+    /// A fact that the user put under a label, or that changes another one.
+    Note,
+    /// A fact with values: numbers, names, dates, addresses.
+    Fact,
+}
+
+/// The longest line that is one statement, in characters. Longer lines are divided into sentences.
+const LONGEST: usize = 260;
+
+/// The statements of a text of the user, in its order.
+pub(super) fn of_user(said: &str) -> Vec<Statement> {
+    let mut found = Vec::new();
+    for line in lines(said) {
+        let line = line.trim();
+        if line.len() <= LONGEST && !has_question(line) {
+            found.extend(statement(line));
+            continue;
+        }
+        let sentences: Vec<&str> =
+            sentences_of_line(line).map(str::trim).filter(|sentence| !sentence.is_empty()).collect();
+        for (at, sentence) in sentences.iter().enumerate() {
+            // "Never exceed it." says nothing without the sentence before it.
+            let before = at.checked_sub(1).map(|at| sentences[at]).filter(|_| leans(sentence));
+            let before =
+                before.filter(|before| before.len() + sentence.len() < LONGEST && !before.ends_with(['?', '？']));
+            match before {
+                Some(before) if statement(sentence).is_some() => {
+                    if found.last().is_some_and(|last: &Statement| last.text == before) {
+                        found.pop();
+                    }
+                    found.extend(statement(&format!("{before} {sentence}")));
+                }
+                _ => found.extend(statement(sentence)),
+            }
+        }
+    }
+    found
+}
+
+/// Whether a sentence asks, though it may have no question mark.
+fn asks(lower: &str) -> bool {
+    const STARTS: [&str; 14] = [
+        "why ",
+        "what ",
+        "how ",
+        "when ",
+        "where ",
+        "who ",
+        "which ",
+        "can you",
+        "could ",
+        "would you",
+        "is ",
+        "are ",
+        "do you",
+        "does ",
+    ];
+    STARTS.iter().any(|start| lower.starts_with(start)) || lower == "keep going" || lower.starts_with("keep going ")
+}
+
+/// Whether a line is a sentence, and no step of a numbered list and no piece of data.
+fn is_sentence(text: &str) -> bool {
+    let rest = text.trim_start_matches(|char: char| char.is_ascii_digit());
+    let step = rest.len() < text.len() && rest.starts_with(['.', ')']);
+    !step && !text.ends_with([',', '{', '(']) && (text.split_whitespace().count() > 3 || !text.is_ascii())
+}
+
+fn has_question(line: &str) -> bool {
+    line.contains("? ") || line.ends_with(['?', '？'])
+}
+
+/// Whether a sentence leans on the one before it.
+fn leans(sentence: &str) -> bool {
+    const STARTS: [&str; 10] =
+        ["never ", "do not ", "don't ", "it ", "they ", "this ", "that ", "use it", "use them", "these "];
+    let lower = sentence.to_lowercase();
+    STARTS.iter().any(|start| lower.starts_with(start))
+}
+
+/// The statement that a sentence, or a line of several sentences, makes.
+pub(super) fn statement(said: &str) -> Option<Statement> {
+    let text = without_bullet(said.trim());
+    if text.len() < 8 || text.len() > 600 || !is_prose(text) {
+        return None;
+    }
+    let lower = text.to_lowercase();
+    let kind = match () {
+        () if asks(&lower) => return None,
+        () if is_rule(&lower) => Kind::Rule,
+        () if is_wish(&lower) => Kind::Wish,
+        () if label(text).is_some() || changes(&lower) && is_fact(&lower) || has_topic(text) => Kind::Note,
+        () if is_fact(&lower) && values(text) > 0 && is_sentence(text) => Kind::Fact,
+        () => return None,
+    };
+    Some(Statement { kind, text: text.split_whitespace().collect::<Vec<_>>().join(" ") })
+}
+
+/// A line without the mark of a list, a heading or a quotation. Bold text keeps its marks.
+fn without_bullet(line: &str) -> &str {
+    let rest = line.trim_start_matches(['#', '>', ' ']);
+    ["- ", "* ", "+ "].iter().find_map(|mark| rest.strip_prefix(mark)).unwrap_or(rest).trim()
+}
+
+/// A person's own words, not a log or a piece of JSON that was pasted, and no question.
+fn is_prose(sentence: &str) -> bool {
+    let strange =
+        sentence.chars().filter(|char| matches!(char, '{' | '}' | '"' | '\\' | '|' | '<' | '>' | ';' | '=')).count();
+    strange * 20 <= sentence.len() && !sentence.ends_with(['?', '？']) && !is_log(sentence)
+}
+
+/// Whether a line is the output of a program: an error with its place, a line of a trace, of a log or of a listing.
+fn is_log(line: &str) -> bool {
+    static LOG: LazyLock<regex::Regex> = LazyLock::new(|| {
+        regex::Regex::new(
+            r"(?x)^(?:at\s|\[[a-z]|\d+\s*\||\d{4}-\d\d-\d\d[T\s]\d\d:|\$\s|~|\+\s|\+{3}|-{3}|diff\s|Traceback|File\s\S)
+              | \w:\d+:\d+ | \b(?:[A-Za-z]*Error|[A-Za-z]*Exception|error\[[^\]]*\]|warning|panicked\sat|FAIL(?:ED)?)\s*:
+              | ^\S+(?:Error|Exception)\b",
+        )
+        .expect("a fixed pattern")
+    });
+    LOG.is_match(line)
+}
+
+fn is_rule(lower: &str) -> bool {
+    static WORDS: LazyLock<Words> = LazyLock::new(|| Words::new(COMMANDS));
+    let lower = &lower.replace('’', "'");
+    WORDS.stand_in(lower)
+        || ["use ", "no ", "only ", "keep "].iter().any(|start| lower.starts_with(start))
+        || lower.contains(". use ")
+        || lower.contains(": only ")
+}
+
+/// Whether a sentence wishes something. The wish may stand in the third person.
+fn is_wish(lower: &str) -> bool {
+    static WORDS: LazyLock<Words> = LazyLock::new(|| {
+        Words::new(&[
+            "prefer",
+            "prefers",
+            "preferred",
+            "preference",
+            "would rather",
+            "i'd rather",
+            "user wants",
+            "user likes",
+            "i want",
+            "i like",
+            "we want",
+            "avoid",
+            "should not",
+            "shouldn't",
+            "required",
+            "instead of",
+            "without",
+            "keep it",
+            "no more",
+            "ensure",
+            "use the",
+            "use a",
+            "we use",
+            "from now on",
+            "going forward",
+            "stick to",
+            "if a request",
+            "at most",
+            "at least",
+            "stay below",
+            "keep them",
+            // German, French, Italian, Russian
+            "müssen",
+            "nicht",
+            "keine",
+            "lieber",
+            "ne pas",
+            "mai ",
+            "нужно",
+        ])
+    });
+    WORDS.stand_in(lower)
+}
+
+/// Whether a sentence says how something is.
+fn is_fact(lower: &str) -> bool {
+    static WORDS: LazyLock<Words> = LazyLock::new(|| {
+        Words::new(&[
+            "is",
+            "are",
+            "was",
+            "were",
+            "has",
+            "have",
+            "uses",
+            "use",
+            "runs",
+            "run",
+            "lives",
+            "owns",
+            "own",
+            "belongs",
+            "moved",
+            "changed",
+            "became",
+            "called",
+            "calling",
+            "named",
+            "costs",
+            "takes",
+            "needs",
+            "starts",
+            "ends",
+            "equals",
+            "means",
+            "stays",
+            "stands",
+            "ist",
+            "sind",
+            "hat",
+            "est",
+            "sont",
+            "es",
+            "son",
+            "è",
+            "был",
+            "это",
+            "rebased",
+            "switched",
+            "renamed",
+            "scheduled",
+            "lands",
+            "expires",
+            "listens",
+            "points",
+            "comes",
+            "goes",
+            "是",
+            "は",
+            "です",
+            "입니다",
+            "remember",
+            "note",
+            "fyi",
+        ])
+    });
+    WORDS.stand_in(lower) || lower.contains(" = ") || lower.contains(": ")
+}
+
+/// Whether a sentence changes an earlier one.
+pub(super) fn changes(lower: &str) -> bool {
+    static WORDS: LazyLock<Words> = LazyLock::new(|| {
+        Words::new(&[
+            "now",
+            "update",
+            "updated",
+            "correction",
+            "actually",
+            "changed",
+            "moved to",
+            "instead",
+            "no longer",
+            "rotated",
+            "rotation is done",
+            "switched",
+            "renamed",
+            "rebased",
+            "from now on",
+            "rather",
+            "replaced",
+            "replaces",
+            "new",
+            "not any more",
+            "anymore",
+            "retired",
+            "superseded",
+            "jetzt",
+            "ab sofort",
+            "désormais",
+            "ahora",
+            "теперь",
+            "现在",
+            "改为",
+        ])
+    });
+    WORDS.stand_in(lower)
+}
+
+/// The label that a statement begins with: a few words in capitals, or a word such as "Note", before a colon.
+pub(super) fn label(text: &str) -> Option<&str> {
+    let (label, rest) = text.split_once(": ")?;
+    let capitals = label.len() >= 3
+        && label.len() <= 28
+        && label.chars().all(|char| char.is_ascii_uppercase() || matches!(char, ' ' | '_' | '-'));
+    let word = [
+        "note",
+        "fyi",
+        "important",
+        "remember",
+        "update",
+        "correction",
+        "reminder",
+        "fact",
+        "decision",
+        "quick update",
+    ];
+    (capitals || word.contains(&label.to_lowercase().as_str())).then_some(label).filter(|_| !rest.trim().is_empty())
+}
+
+/// The number of values in a text: words with digits, addresses, and words in capitals that begin no sentence.
+pub(super) fn values(text: &str) -> usize {
+    let mut found = 0;
+    let mut begins = true;
+    for word in text.split_whitespace() {
+        let bare = word.trim_matches(|char: char| !char.is_alphanumeric() && char != '$');
+        let digit = bare.bytes().any(|byte| byte.is_ascii_digit());
+        let capital = !begins && bare.len() > 1 && bare.starts_with(|char: char| char.is_uppercase());
+        let joined = bare.len() > 3 && bare.contains(['/', '_', '@', '.']);
+        found += usize::from(digit || capital || joined);
+        begins = word.ends_with(['.', '!', '?', ':']);
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(text: &str) -> Option<Kind> {
+        statement(text).map(|it| it.kind)
+    }
+
+    #[test]
+    fn rules_of_the_user_are_told_from_other_words() {
+        for rule in [
+            "You must not touch the vendor folder",
+            "never push to main",
+            "Don't use unwrap",
+            "always run the tests",
+            "use tabs",
+            "bitte niemals force-push",
+            "必须使用中文回答",
+            "only change src/lib.rs",
+        ] {
+            assert_eq!(kind(rule), Some(Kind::Rule), "{rule}");
+        }
+        for wish in
+            ["I prefer short names", "Work without the network", "User wants code examples in Python, not JavaScript."]
+        {
+            assert_eq!(kind(wish), Some(Kind::Wish), "{wish}");
+        }
+        for word in COMMANDS {
+            assert_eq!(kind(&format!("and {word} so")), Some(Kind::Rule), "{word}");
+        }
+        for other in ["read the file please", "what must this do?", "mustard looks yellow", "looks good", "Refactor it"]
+        {
+            assert_eq!(kind(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn output_that_was_pasted_is_no_rule() {
+        for pasted in [
+            "src/main.rs:12:5 must not be empty",
+            "TypeError: you must call super first",
+            "[browser] the module must have a default export",
+            "error[E0382]: a value must not be used after move",
+            "at never (app.js:3)",
+            "12 | never used",
+        ] {
+            assert_eq!(kind(pasted), None, "{pasted}");
+        }
+    }
+
+    #[test]
+    fn a_rule_keeps_the_sentence_that_it_leans_on() {
+        let said = of_user("Budget cap is $500 total. Never exceed without explicit approval.");
+        assert_eq!(said[0].text, "Budget cap is $500 total. Never exceed without explicit approval.");
+        let long = format!(
+            "{} The cap is $500. Never exceed it. And so on.",
+            "This part explains a lot about nothing. ".repeat(8)
+        );
+        let found = of_user(&long);
+        assert!(found.iter().any(|it| it.text == "The cap is $500. Never exceed it."), "{found:?}");
+    }
+
+    #[test]
+    fn facts_have_values_or_labels() {
+        assert_eq!(kind("The staging API is at https://a.internal/v2."), Some(Kind::Fact));
+        assert_eq!(kind("FACT: the owner is unknown"), Some(Kind::Note));
+        assert_eq!(kind("Ada Lovelace now owns the pager this week."), Some(Kind::Note));
+        assert_eq!(kind("the layout is fine"), None);
+    }
+}
