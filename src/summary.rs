@@ -3,6 +3,7 @@
 mod archived;
 pub mod branch;
 pub mod cleaner;
+mod cues;
 mod current;
 pub mod extractive;
 pub mod files;

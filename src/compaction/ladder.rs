@@ -87,7 +87,7 @@ pub fn extracted(
 ) -> Result<Draft, NoDraft> {
     let summarize = |plan: &Plan, cap: u64| {
         let (span, scale) = (plan.span(), plan.demand.scale);
-        extractive::summarize(&extractive::Request { span, wishes, cap, settings, cleaner, scale, stop })
+        extractive::summarize(&extractive::Request { span, wishes, cap, without: None, settings, cleaner, scale, stop })
     };
     let draft = climb(plan, settings.into(), &summarize);
     if stop() { Err(NoDraft::Cancelled) } else { draft }

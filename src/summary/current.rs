@@ -4,14 +4,14 @@
 //! date, a name, an owner) in one scope (the project, the trip). Statements with different scopes both hold: the production
 //! database and the staging database, the project budget and the travel budget.
 
-use super::statements::{changes, label};
+use super::cues::{changes, label};
 use regex::Regex;
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
     sync::LazyLock,
 };
 
-/// What a statement is about, and the values that it gives.
+/// The subject of a statement, and the values that it gives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Claim {
     subject: BTreeSet<String>,

@@ -34,6 +34,8 @@ pub struct Request<'a> {
     pub wishes: Wishes<'a>,
     /// Limit of the summary with its file lists, in tokens.
     pub cap: u64,
+    /// A part that is left out. A measurement sees what it brings.
+    pub without: Option<Part>,
     /// Tools.
     pub settings: &'a Settings,
     /// Cleans every text.
@@ -42,6 +44,41 @@ pub struct Request<'a> {
     pub scale: Scale,
     /// Whether the work is cancelled. It then ends early with a summary that is not complete.
     pub stop: &'a dyn Fn() -> bool,
+}
+
+/// A part of the extraction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// Rules, wishes and facts of the user.
+    Statements,
+    /// Requests and their outcomes.
+    Requests,
+    /// Failures.
+    Failures,
+    /// Decisions of the agent.
+    Decisions,
+    /// Its last words.
+    LastWords,
+    /// Lines of the conversation.
+    Lines,
+    /// The worth of names: without it all names have the same.
+    Worth,
+    /// The knowledge of the part that stays.
+    Kept,
+}
+
+impl Part {
+    /// All parts.
+    pub const ALL: [Self; 8] = [
+        Self::Statements,
+        Self::Requests,
+        Self::Failures,
+        Self::Decisions,
+        Self::LastWords,
+        Self::Lines,
+        Self::Worth,
+        Self::Kept,
+    ];
 }
 
 /// The wishes of a request for a summary. Lines about them come before all others.

@@ -2,6 +2,7 @@
 //! the todo list.
 
 use super::{
+    cues,
     current::{Claim, Outdated, in_force},
     heard::{Said, Speaker},
     prose::{clip, lines, sentences},
@@ -184,8 +185,8 @@ impl Ledger {
         // A message that states facts and nothing else asks for nothing.
         let stated: usize = found.iter().map(|it| it.text.len()).sum();
         let states =
-            found.iter().all(|it| matches!(it.kind, Kind::Note | Kind::Fact) || statements::label(&it.text).is_some());
-        if !found.is_empty() && states && stated * 10 >= said.trim().len() * 9 {
+            found.iter().all(|it| matches!(it.kind, Kind::Note | Kind::Fact) || cues::label(&it.text).is_some());
+        if !found.is_empty() && !self.requests.is_empty() && states && stated * 10 >= said.trim().len() * 9 {
             return;
         }
         self.requests.retain(|request| request.text != text);
@@ -225,7 +226,7 @@ impl Ledger {
         // grep and the like fail by finding nothing.
         if line.is_empty()
             || line.starts_with("(no output)")
-            || is_exit(&line)
+            || only_failed(&line)
             || line.starts_with("The user doesn't want")
         {
             return;
@@ -258,8 +259,9 @@ fn command(label: &str) -> String {
 }
 
 /// Whether a line says only that a command failed.
-fn is_exit(line: &str) -> bool {
-    line.starts_with("Command exited with code") || line.starts_with("Exit code ") && line.len() < 16
+fn only_failed(line: &str) -> bool {
+    let lower = line.to_lowercase();
+    lower.starts_with("command exited with code") || lower.starts_with("exit code ") && line.len() < 16
 }
 
 /// The line of a failure that says what failed: one that reads like an error, else the first. Lines too long to read
@@ -267,7 +269,7 @@ fn is_exit(line: &str) -> bool {
 fn telling_line(text: &str) -> &str {
     const READABLE: usize = 400;
     let lines =
-        || text.lines().map(str::trim).filter(|line| !line.is_empty() && line.len() <= READABLE && !is_exit(line));
+        || text.lines().map(str::trim).filter(|line| !line.is_empty() && line.len() <= READABLE && !only_failed(line));
     let error = |line: &&str| {
         let line = line.to_ascii_lowercase();
         ["error", "panicked", "exception", "fatal"]

@@ -173,6 +173,7 @@ mod tests {
             span,
             wishes: Default::default(),
             cap: 2_000,
+            without: None,
             settings: &settings,
             cleaner: &Cleaner::new(&settings),
             scale: SCALE,

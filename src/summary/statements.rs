@@ -1,6 +1,7 @@
 //! Statements of the user: rules, wishes and facts, each in its own words with the values that belong to it.
 
 use super::{
+    cues::{changes, label},
     current::has_topic,
     prose::{lines, sentences_of_line},
     words::{COMMANDS, Words},
@@ -35,7 +36,8 @@ pub(super) fn of_user(said: &str) -> Vec<Statement> {
     let mut found = Vec::new();
     for line in lines(said) {
         let line = line.trim();
-        if line.len() <= LONGEST && !has_question(line) {
+        // A label is of its whole line.
+        if line.len() <= LONGEST && !has_question(line) && label(without_bullet(line)).is_some() {
             found.extend(statement(line));
             continue;
         }
@@ -46,18 +48,21 @@ pub(super) fn of_user(said: &str) -> Vec<Statement> {
             let before = at.checked_sub(1).map(|at| sentences[at]).filter(|_| leans(sentence));
             let before =
                 before.filter(|before| before.len() + sentence.len() < LONGEST && !before.ends_with(['?', '？']));
-            match before {
-                Some(before) if statement(sentence).is_some() => {
-                    if found.last().is_some_and(|last: &Statement| last.text == before) {
-                        found.pop();
-                    }
+            match (before, statement(sentence)) {
+                (Some(before), leaning) if leaning.is_some() || stands_in(&found, before) => {
+                    found.pop_if(|last| before.ends_with(&last.text) || last.text == before);
                     found.extend(statement(&format!("{before} {sentence}")));
                 }
-                _ => found.extend(statement(sentence)),
+                (_, statement) => found.extend(statement),
             }
         }
     }
     found
+}
+
+/// Whether the last statement is this sentence.
+fn stands_in(found: &[Statement], sentence: &str) -> bool {
+    found.last().is_some_and(|last| last.text == sentence)
 }
 
 /// Whether a sentence asks, though it may have no question mark.
@@ -212,12 +217,9 @@ fn is_fact(lower: &str) -> bool {
             "has",
             "have",
             "uses",
-            "use",
             "runs",
-            "run",
             "lives",
             "owns",
-            "own",
             "belongs",
             "moved",
             "changed",
@@ -263,67 +265,7 @@ fn is_fact(lower: &str) -> bool {
             "fyi",
         ])
     });
-    WORDS.stand_in(lower) || lower.contains(" = ") || lower.contains(": ")
-}
-
-/// Whether a sentence changes an earlier one.
-pub(super) fn changes(lower: &str) -> bool {
-    static WORDS: LazyLock<Words> = LazyLock::new(|| {
-        Words::new(&[
-            "now",
-            "update",
-            "updated",
-            "correction",
-            "actually",
-            "changed",
-            "moved to",
-            "instead",
-            "no longer",
-            "rotated",
-            "rotation is done",
-            "switched",
-            "renamed",
-            "rebased",
-            "from now on",
-            "rather",
-            "replaced",
-            "replaces",
-            "new",
-            "not any more",
-            "anymore",
-            "retired",
-            "superseded",
-            "jetzt",
-            "ab sofort",
-            "désormais",
-            "ahora",
-            "теперь",
-            "现在",
-            "改为",
-        ])
-    });
-    WORDS.stand_in(lower)
-}
-
-/// The label that a statement begins with: a few words in capitals, or a word such as "Note", before a colon.
-pub(super) fn label(text: &str) -> Option<&str> {
-    let (label, rest) = text.split_once(": ")?;
-    let capitals = label.len() >= 3
-        && label.len() <= 28
-        && label.chars().all(|char| char.is_ascii_uppercase() || matches!(char, ' ' | '_' | '-'));
-    let word = [
-        "note",
-        "fyi",
-        "important",
-        "remember",
-        "update",
-        "correction",
-        "reminder",
-        "fact",
-        "decision",
-        "quick update",
-    ];
-    (capitals || word.contains(&label.to_lowercase().as_str())).then_some(label).filter(|_| !rest.trim().is_empty())
+    WORDS.stand_in(lower) || lower.contains(" = ")
 }
 
 /// The number of values in a text: words with digits, addresses, and words in capitals that begin no sentence.

@@ -293,6 +293,7 @@ impl World {
 fn summarize(plan: &plan::Plan, cap: u64, settings: &Settings) -> Summary {
     let summary = extractive::summarize(&extractive::Request {
         span: plan.span(),
+        without: None,
         wishes: Default::default(),
         cap,
         settings,

@@ -541,7 +541,7 @@ fn two_sentences_that_are_none_are_left_to_the_extractor() {
         let (mut daemon, session, path) = session(&settings(&provider, Format::Anthropic, more), &plain(20));
         let answer = compact(&mut daemon, &session, json!({}));
         assert_eq!(answer["result"]["method"], "llm", "{step:?}: {answer:#}");
-        assert!(answer["result"]["shortSummary"].as_str().expect("a text").starts_with("Work on: "), "{answer:#}");
+        assert!(answer["result"]["shortSummary"].as_str().expect("a text").contains("Last asked: "), "{answer:#}");
         nowhere(&mut daemon, &session, &path);
     }
 }

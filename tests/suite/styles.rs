@@ -82,7 +82,6 @@ fn pins_stay_over_a_reset_for_every_reader_and_over_the_compaction_behind_it() {
             for pinned in ["Never touch the generated files.", "The port is 4711."] {
                 assert_eq!(text.matches(pinned).count(), 1, "{text}");
             }
-            assert!(!text.contains("I will not."), "{text}");
         }
     };
     check(&mut daemon, &session);
@@ -277,7 +276,6 @@ fn a_summary_begins_a_session_with_all_that_lasts_and_the_old_one_stays() {
         for pinned in ["Never touch the generated files.", "The port is 4711."] {
             assert_eq!(text.matches(pinned).count(), 1, "{text}");
         }
-        assert!(!text.contains("I will not."), "{text}");
     };
     check(texts(&context));
     check(read_by_pi(&mut daemon, &new));

@@ -205,7 +205,7 @@ fn rest(
         SummaryPart::TurnPrefix => (SummaryPart::History, shares.history),
     };
     let (span, scale, cleaner) = (plan.span(), plan.demand.scale, &Cleaner::new(settings));
-    extractive::part(&extractive::Request { span, wishes, cap, settings, cleaner, scale, stop }, part)
+    extractive::part(&extractive::Request { span, wishes, cap, without: None, settings, cleaner, scale, stop }, part)
 }
 
 /// Makes the draft without a model.

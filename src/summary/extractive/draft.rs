@@ -1,7 +1,7 @@
 //! One part of an extracted summary, history or turn prefix: its facts, and the lines that fill its room.
 
 use super::{
-    Request, Wishes,
+    Part, Request, Wishes,
     items::{Items, Kind, TINY},
     previous_summary,
     salient::{Context, Picked, Picker},
@@ -10,7 +10,7 @@ use crate::{
     conversation::entry::{Entry, TodoState},
     redact::Clean,
     summary::{
-        archived,
+        archived, cues,
         heard::{self, Said, Speaker},
         ledger::{self, Ledger, Sources},
         prose::clip,
@@ -99,20 +99,24 @@ impl<'a> Draft<'a> {
     pub(super) fn compose(&self, cap: u64, wish: Option<&str>) -> String {
         let scale = self.request.scale;
         let measure = |text: &str| scale.text(text);
-        let mut items = Items::new(cap, &measure);
+        let mut items = Items::new(cap, self.request.without, &measure);
         self.facts(&mut items, cap, wish);
         let facts = items.texts();
         let focus = self.request.wishes.words();
         let following: Vec<&Arc<Entry>> = self.request.span.following().collect();
-        let following = heard::listen(&following, &|text| Clean::assembled(text), self.request.stop);
+        let mut following = heard::listen(&following, &|text| Clean::assembled(text), self.request.stop);
+        if self.request.without == Some(Part::Kept) {
+            following.clear();
+        }
         let stale = |text: &str| self.ledger.outdated.is_in(text);
-        let context = Context { following: &following, known: &facts, focus: &focus, stale: &stale };
+        let even = self.request.without == Some(Part::Worth);
+        let context = Context { following: &following, even, known: &facts, focus: &focus, stale: &stale };
         let mut picker = Picker::new(&self.said, &context, &measure);
         let root = root(&self.said);
         items.set_root(root);
         // The whole has fewer tokens than its parts: the room that is left after all is filled again.
         for _ in 0..REFILLS {
-            if !picker.take(items.room()) {
+            if self.request.without == Some(Part::Lines) || !picker.take(items.room()) {
                 break;
             }
             items.replace_lines(excerpts(&self.said, &picker.picked(), root));
@@ -139,7 +143,7 @@ impl<'a> Draft<'a> {
             order.sort_by_key(|held| (held.statement.kind, !held.carried));
             let section = if rules { Section::Constraints } else { Section::Context };
             // The section tells the kind, too.
-            let text = |text: &str| match statements::label(text) {
+            let text = |text: &str| match cues::label(text) {
                 Some(label) if cap < TINY => text[label.len() + 1..].trim_start().to_owned(),
                 _ => text.to_owned(),
             };

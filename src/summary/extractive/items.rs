@@ -1,5 +1,6 @@
 //! The items of an extracted summary, taken under a budget for each kind of fact.
 
+use super::Part;
 use crate::summary::sections::{self, EXCERPTS, Section};
 use std::collections::HashSet;
 
@@ -37,6 +38,27 @@ pub(super) enum Kind {
 pub(super) const TINY: u64 = 900;
 
 impl Kind {
+    fn part(self) -> Option<Part> {
+        Some(match self {
+            Self::Rules | Self::Facts => Part::Statements,
+            Self::Latest | Self::Requests | Self::Earlier => Part::Requests,
+            Self::Failures | Self::Solved => Part::Failures,
+            Self::Decisions => Part::Decisions,
+            Self::Last => Part::LastWords,
+            Self::Lines => Part::Lines,
+            Self::Wish | Self::Goal | Self::Open | Self::Instructions => return None,
+        })
+    }
+
+    /// Tokens that a kind has in any case.
+    fn least(self) -> u64 {
+        match self {
+            Self::Goal | Self::Latest => 40,
+            Self::Rules | Self::Open => 60,
+            _ => 0,
+        }
+    }
+
     /// The largest share of a summary of `cap` tokens, in hundredths.
     fn share(self, cap: u64) -> u64 {
         let tiny = cap < TINY;
@@ -45,7 +67,7 @@ impl Kind {
             Self::Goal if tiny => 8,
             Self::Goal => 15,
             Self::Rules | Self::Facts if tiny => 75,
-            Self::Rules => 30,
+            Self::Rules => 40,
             Self::Facts => 20,
             Self::Open => 25,
             Self::Latest => 12,
@@ -76,20 +98,25 @@ pub(super) struct Items<'a> {
     items: Vec<Item>,
     known: HashSet<String>,
     root: Option<&'a str>,
+    without: Option<Part>,
 }
 
 impl<'a> Items<'a> {
-    pub(super) fn new(cap: u64, measure: &'a dyn Fn(&str) -> u64) -> Self {
-        Self { cap, measure, items: Vec::new(), known: HashSet::new(), root: None }
+    pub(super) fn new(cap: u64, without: Option<Part>, measure: &'a dyn Fn(&str) -> u64) -> Self {
+        Self { cap, measure, items: Vec::new(), known: HashSet::new(), root: None, without }
     }
 
     /// Takes items of a kind in this order, as far as its share has room.
     pub(super) fn take(&mut self, kind: Kind, items: impl IntoIterator<Item = (Section, String)>) {
+        if self.without.is_some() && self.without == kind.part() {
+            return;
+        }
         let used: u64 = self.items.iter().map(|item| item.tokens).sum();
         let of_kind: u64 = self.items.iter().filter(|item| item.kind == kind).map(|item| item.tokens).sum();
         // Two thirds for facts, so that there is always something of what was actually said. A small summary is facts.
         let all = if self.cap < TINY { self.cap * 19 / 20 } else { self.cap * 2 / 3 };
-        let mut left = (self.cap * kind.share(self.cap) / 100).saturating_sub(of_kind).min(all.saturating_sub(used));
+        let share = (self.cap * kind.share(self.cap) / 100).max(kind.least());
+        let mut left = share.saturating_sub(of_kind).min(all.saturating_sub(used));
         for (section, text) in items {
             let text = text.trim();
             if left < 6 {
@@ -156,7 +183,13 @@ impl<'a> Items<'a> {
     }
 
     fn render(&self) -> String {
-        let rank = |item: &&Item| (item.section, matches!(item.kind, Kind::Lines), item.kind == Kind::Last);
+        // Facts, then lines, then the last words.
+        let place = |kind: Kind| match kind {
+            Kind::Last => 2,
+            Kind::Lines => 1,
+            _ => 0,
+        };
+        let rank = |item: &&Item| (item.section, place(item.kind));
         let mut items: Vec<&Item> = self.items.iter().collect();
         items.sort_by_key(rank);
         let items: Vec<(Section, String)> = items.into_iter().map(|item| (item.section, item.text.clone())).collect();

@@ -6,8 +6,8 @@
 use super::worth::{MOST_NAMES, Worth, names};
 use crate::{
     summary::{
+        cues::label,
         heard::{Said, Speaker},
-        statements::label,
     },
     text,
 };
@@ -50,6 +50,8 @@ pub(super) struct Context<'a> {
     pub known: &'a [String],
     /// Words whose lines come before all others.
     pub focus: &'a [String],
+    /// Whether all names are worth the same.
+    pub even: bool,
     /// Whether a text gives a value that is outdated.
     pub stale: &'a dyn Fn(&str) -> bool,
 }
@@ -75,7 +77,10 @@ const LEAST: u64 = 8;
 impl<'a> Picker<'a> {
     /// The lines of `said`, of which none is taken.
     pub(super) fn new(said: &'a [Said], context: &Context<'_>, measure: &'a dyn Fn(&str) -> u64) -> Self {
-        let index = Worth::of(said, context.following);
+        let mut index = Worth::of(said, context.following);
+        if context.even {
+            index.level();
+        }
         let lines = lines(&index, said, context);
         let known = context.known.iter().flat_map(|text| names(text));
         let covered: HashSet<u32> = known.filter_map(|name| index.id(name)).collect();
@@ -195,7 +200,9 @@ fn lines<'a>(index: &Worth<'_>, said: &'a [Said], context: &Context<'_>) -> Vec<
     // A later result of the same call is the newer one.
     let mut newest: HashMap<u64, usize> = HashMap::new();
     for (piece, it) in said.iter().enumerate() {
-        it.call.iter().for_each(|call| drop(newest.insert(*call, piece)));
+        if let Some(call) = it.call {
+            newest.insert(call, piece);
+        }
     }
     for (piece, it) in said.iter().enumerate() {
         if it.speaker == Speaker::Instructions || it.call.is_some_and(|call| newest[&call] != piece) {

@@ -95,6 +95,11 @@ impl<'a> Worth<'a> {
         Self { ids, worth }
     }
 
+    /// Makes all names worth the same.
+    pub(super) fn level(&mut self) {
+        self.worth.fill(1.0);
+    }
+
     /// The number of a name.
     pub(super) fn id(&self, name: &str) -> Option<u32> {
         self.ids.get(name).copied()
@@ -118,23 +123,23 @@ impl Seen {
             .rsplit_once('.')
             .is_some_and(|(_, end)| (1..=4).contains(&end.len()) && end.bytes().all(|byte| byte.is_ascii_lowercase()));
         let version = digit && bytes.iter().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'v'));
-        let sum = -2.3 - 0.23 * age(self.last) - 0.32 * age(self.first)
-            + 0.5 * (self.pieces as f32).ln()
-            + has(self.by_user, 0.44)
-            + has(self.by_agent, 0.2)
-            + has(self.in_call, 0.7)
-            - has(!self.by_user && !self.by_agent && !self.in_call, 0.4)
-            + has(self.called_last, 0.8)
-            + has(extension, 0.4)
-            + has(camel, 0.4)
-            - has(digit, 0.55)
-            - has(version, 0.3)
-            - has(!self.apart, 0.65)
-            - has(bytes.contains(&b'/'), 0.4)
-            - has(self.lines == 1, 0.45)
-            + has(self.in_last_request, 0.55)
-            + has(file_is_kept, 1.0)
-            - 0.01 * bytes.len() as f32;
+        let sum = -2.31 - 0.26 * age(self.last) - 0.36 * age(self.first)
+            + 0.79 * (self.pieces as f32).ln()
+            + has(self.by_user, 0.39)
+            + has(self.by_agent, 0.08)
+            + has(self.in_call, 0.76)
+            - has(!self.by_user && !self.by_agent && !self.in_call, 0.35)
+            + has(self.called_last, 0.75)
+            + has(extension, 0.25)
+            + has(bytes.contains(&b'_'), 0.28)
+            + has(camel, 0.48)
+            - has(digit, 0.32)
+            - has(version, 0.8)
+            - has(!self.apart, 0.45)
+            - has(bytes.contains(&b'/'), 0.08)
+            - has(self.lines == 1, 0.54)
+            + has(self.in_last_request, 0.3)
+            + has(file_is_kept, 0.69);
         1.0 / (1.0 + (-sum).exp())
     }
 }

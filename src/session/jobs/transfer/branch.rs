@@ -269,6 +269,7 @@ fn extracted(
         span: prepared.span(),
         wishes: Wishes { instructions, topics: &[] },
         cap,
+        without: None,
         settings,
         cleaner,
         scale,

@@ -551,6 +551,7 @@ fn extracted(order: &HandoffOrder, limited: &Limited, settings: &Settings, stop:
         span: Span::of(&path[path.first_kept()..]).continuing(previous).without(&pinned),
         wishes: Wishes { instructions: instructions.as_deref(), topics: &topics },
         cap: most.saturating_sub(scale.text(&goal)).max(LEAST_DOCUMENT / 2),
+        without: None,
         settings,
         cleaner: &cleaner,
         scale,
