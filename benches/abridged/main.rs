@@ -10,6 +10,7 @@ mod daemon;
 mod damage;
 mod deciding;
 mod ending;
+mod fidelity;
 mod hooks;
 mod models;
 mod pairs;
@@ -84,6 +85,14 @@ fn main() {
         arguments.extend(rest.into_iter().skip(1));
         old
     });
+    if arguments.first().is_some_and(|first| first == "fidelity") {
+        let svg = arguments.iter().position(|argument| argument == "--svg").map(|at| {
+            let rest: Vec<String> = arguments.drain(at..).skip(1).collect();
+            PathBuf::from(rest.first().expect("--svg needs the path of the image"))
+        });
+        let files: Vec<String> = arguments[1..].iter().filter(|argument| !argument.starts_with('-')).cloned().collect();
+        return fidelity::run(&files, arguments.iter().any(|argument| argument == "--json"), svg.as_deref());
+    }
     let as_json = arguments.iter().any(|argument| argument == "--json");
     let named = |name: &str| arguments.iter().all(|it| it.starts_with('-')) || arguments.iter().any(|it| it == name);
     let mut report = Report { rows: Vec::new(), as_json };
@@ -342,6 +351,7 @@ fn extracting(report: &mut Report) {
                     span: plan.span(),
                     wishes: Default::default(),
                     cap,
+                    without: None,
                     settings: &settings,
                     cleaner: &cleaner,
                     scale: SCALE,
