@@ -34,8 +34,11 @@ pub struct Measures {
     pub filled: f64,
 }
 
-/// The fields of [`Measures`], by their names.
-pub const FIELDS: [(&str, fn(&Measures) -> f64); 9] = [
+/// A field of [`Measures`] by its name.
+pub type Field = (&'static str, fn(&Measures) -> f64);
+
+/// The fields of [`Measures`].
+pub const FIELDS: [Field; 9] = [
     ("context", |it| it.context),
     ("names", |it| it.names),
     ("requests", |it| it.requests),
