@@ -66,6 +66,7 @@ pub(super) struct Picker<'a> {
     covered: HashSet<u32>,
     labelled: HashSet<usize>,
     picked: Vec<usize>,
+    taken: HashSet<usize>,
     /// The lines that are taken after all names are covered: the newest first, the output of tools last.
     rest: Vec<usize>,
     measure: &'a dyn Fn(&str) -> u64,
@@ -73,6 +74,9 @@ pub(super) struct Picker<'a> {
 
 /// Tokens below which no line is taken.
 const LEAST: u64 = 8;
+
+/// Lines in a row that do not fit before the room is full. Each of them is measured.
+const MOST_MISSES: usize = 48;
 
 impl<'a> Picker<'a> {
     /// The lines of `said`, of which none is taken.
@@ -89,14 +93,26 @@ impl<'a> Picker<'a> {
         let is_output = |at: &usize| matches!(said[lines[*at].piece].speaker, Speaker::Result { .. });
         let (output, spoken): (Vec<usize>, Vec<usize>) = (0..lines.len()).partition(is_output);
         let rest = output.into_iter().chain(spoken).collect();
-        Self { said, index, lines, heap, covered, labelled: HashSet::new(), picked: Vec::new(), rest, measure }
+        Self {
+            said,
+            index,
+            lines,
+            heap,
+            covered,
+            labelled: HashSet::new(),
+            picked: Vec::new(),
+            taken: HashSet::new(),
+            rest,
+            measure,
+        }
     }
 
     /// Takes more lines, of about `tokens` together. Returns whether it took one.
     pub(super) fn take(&mut self, tokens: u64) -> bool {
         let before = self.picked.len();
-        let mut left = tokens;
+        let (mut left, mut misses) = (tokens, 0);
         while left >= LEAST
+            && misses < MOST_MISSES
             && let Some(best) = self.heap.pop()
         {
             let now = self.lines[best.at].score(&self.index, &self.covered);
@@ -107,27 +123,31 @@ impl<'a> Picker<'a> {
                 continue;
             }
             if now > 0.0 {
-                self.take_line(best.at, &mut left);
+                misses = if self.take_line(best.at, &mut left) { 0 } else { misses + 1 };
             }
         }
+        misses = 0;
         while left >= LEAST
+            && misses < MOST_MISSES
+            && self.heap.is_empty()
             && let Some(at) = self.rest.pop()
         {
-            if !self.picked.contains(&at) {
-                self.take_line(at, &mut left);
+            if !self.taken.contains(&at) {
+                misses = if self.take_line(at, &mut left) { 0 } else { misses + 1 };
             }
         }
         self.picked.len() > before
     }
 
-    fn take_line(&mut self, at: usize, left: &mut u64) {
+    /// Takes a line if it fits.
+    fn take_line(&mut self, at: usize, left: &mut u64) -> bool {
         let line = &self.lines[at];
         let label = &self.said[line.piece].label;
         let first = !self.labelled.contains(&line.piece);
         // A mark, the end of the line, and a label with a fence.
         let cost = (self.measure)(line.text) + 2 + if first { (self.measure)(label) + 4 } else { 0 };
         if cost > *left {
-            return;
+            return false;
         }
         *left -= cost;
         if first {
@@ -136,6 +156,8 @@ impl<'a> Picker<'a> {
         }
         self.covered.extend(&line.names);
         self.picked.push(at);
+        self.taken.insert(at);
+        true
     }
 
     /// The lines that were taken, in the order in which they were said.
