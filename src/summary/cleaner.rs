@@ -12,6 +12,7 @@ use std::{cell::RefCell, collections::HashMap};
 #[derive(Debug)]
 pub struct Cleaner {
     secrets: Secrets,
+    todo_tools: Vec<String>,
     known: RefCell<Known>,
 }
 
@@ -30,7 +31,14 @@ impl Cleaner {
     /// A cleaner with these settings.
     #[must_use]
     pub fn new(settings: &Settings) -> Self {
-        Self { secrets: settings.redaction.secrets(), known: RefCell::default() }
+        let todo_tools = settings.tools.todo.clone();
+        Self { secrets: settings.redaction.secrets(), todo_tools, known: RefCell::default() }
+    }
+
+    /// Tools that hold a todo list, beside the known ones.
+    #[must_use]
+    pub fn todo_tools(&self) -> &[String] {
+        &self.todo_tools
     }
 
     /// The cleaned form of a text.

@@ -5,7 +5,7 @@ pub mod check;
 pub mod fold;
 pub mod language;
 pub mod material;
-pub mod rules;
+pub mod musts;
 pub mod summarizer;
 pub mod transcript;
 pub mod writer;

@@ -316,6 +316,34 @@ fn rules_that_a_summary_lost_are_back_once_and_stay() {
 }
 
 #[test]
+fn an_unresolved_error_and_an_open_task_that_a_summary_lost_are_back_once() {
+    let provider = Provider::start(Format::Anthropic);
+    provider.otherwise(forgetful("(none)"));
+    let call = |id: &str, name: &str, arguments: Value| {
+        json!({"role": "assistant", "stopReason": "toolUse", "timestamp": 1,
+            "content": [{"type": "toolCall", "id": id, "name": name, "arguments": arguments}]})
+    };
+    let mut failed = result("b", "Compiling\nerror[E0308]: mismatched types in lexer.rs");
+    failed["isError"] = json!(true);
+    let todos = json!([{"content": "Port the lexer", "status": "completed"},
+        {"content": "Measure the parser", "status": "pending"}]);
+    let mut messages = plain(6);
+    messages.extend([call("b", "bash", json!({"command": "cargo test lexer"})), failed]);
+    messages.extend([call("t", "TodoWrite", json!({"todos": todos})), result("t", "ok")]);
+    messages.extend(plain(8));
+    let (mut daemon, session, _) = session(&settings(&provider, Format::Anthropic, json!({})), &messages);
+    let answer = compact(&mut daemon, &session, json!({}));
+    assert_eq!(answer["result"]["method"], "llm", "{answer:#}");
+    let text = answer["result"]["summary"].as_str().expect("a summary");
+    assert!(
+        text.contains("### Blocked\n- bash cargo test lexer: error[E0308]: mismatched types in lexer.rs"),
+        "{text}"
+    );
+    assert!(text.contains("1. go on\n- Measure the parser"), "{text}");
+    assert!(!text.contains("Port the lexer"), "{text}");
+}
+
+#[test]
 fn a_rule_kept_in_other_words_is_not_doubled() {
     let provider = Provider::start(Format::Anthropic);
     provider.otherwise(forgetful("- Never push to main branch\n- Tabs instead of spaces"));

@@ -6,7 +6,7 @@ use super::{
     check::Accepted,
     fold::Pieces,
     language::{self, Language, Script},
-    rules,
+    musts::{self, Must},
     transcript::transcript,
 };
 use crate::{
@@ -41,8 +41,8 @@ pub struct Material {
     pub cap: u64,
     /// The scale that the parts of a summary are measured with.
     scale: Scale,
-    /// The rules of the user.
-    rules: Vec<String>,
+    /// The facts that the summary must have.
+    musts: Vec<Must>,
     /// The lists of files, as the end of the summary has them.
     tags: String,
 }
@@ -54,7 +54,7 @@ pub struct Shares {
     pub history: u64,
     /// Share of the beginning of a turn.
     pub prefix: u64,
-    /// Share of rules that the model lost.
+    /// Share of facts that the model lost: rules, errors, open tasks.
     pub rules: u64,
 }
 
@@ -97,7 +97,7 @@ impl Material {
             script: language::script(&words),
             replaces: scale.size(span.replaced(scale.estimator())),
             cap,
-            rules: rules::rules(previous.as_deref(), &all, &clean, stop),
+            musts: musts::musts(previous.as_deref(), &all, cleaner.todo_tools(), &clean, stop),
             tags: files.tags_within(cap / 4, &|text| scale.text(text)),
             scale,
             previous,
@@ -115,20 +115,20 @@ impl Material {
             script: language::script(words),
             replaces: scale.size(history.tokens()),
             cap,
-            rules: Vec::new(),
+            musts: Vec::new(),
             tags: String::new(),
             scale,
             history,
         }
     }
 
-    /// Divides the limit: the lists of files have their size, lost rules up to a fifth, and the beginning of a turn two
+    /// Divides the limit: the lists of files have their size, lost facts up to a fifth, and the beginning of a turn two
     /// fifths of the rest if there is a history. A previous summary that stays unchanged has its size.
     #[must_use]
     pub fn shares(&self) -> Shares {
         let measure = |text: &str| self.scale.text(text);
         let room = self.cap.saturating_sub(measure(&self.tags) + 4);
-        let all: u64 = self.rules.iter().map(|rule| measure(rule) + 3).sum();
+        let all: u64 = self.musts.iter().map(|must| measure(must.text()) + 3).sum();
         let rules = all.min(room / 5);
         let room = room - rules;
         let (history, prefix) = match (self.has_history(), self.prefix.is_empty()) {
@@ -158,7 +158,7 @@ impl Material {
         }
     }
 
-    /// Composes the summary from its parts. Lost rules are added, and the lists of files at the end.
+    /// Composes the summary from its parts. Lost facts are added, and the lists of files at the end.
     #[must_use]
     pub fn compose(&self, history: Option<&Accepted>, prefix: Option<&Accepted>) -> Clean {
         let text = |part: Option<&Accepted>| part.cloned().map(Accepted::into_clean).unwrap_or_default();
@@ -179,11 +179,11 @@ impl Material {
         let measure = |text: &str| self.scale.text(text);
         let room = self.shares().rules;
         let both = format!("{history}\n{prefix}");
-        let lost = rules::lost(&self.rules, &both);
+        let lost = musts::lost(&self.musts, &both);
         let head = match history.is_empty() {
             // The rules are the session's, not the turn's.
-            true => rules::with(prefix, &lost, room, &measure),
-            false => rules::with(history, &lost, room, &measure),
+            true => musts::with(prefix, &lost, room, &measure),
+            false => musts::with(history, &lost, room, &measure),
         };
         let mut whole = head;
         if !history.is_empty() && !prefix.is_empty() {
