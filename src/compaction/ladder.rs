@@ -231,8 +231,9 @@ pub fn completed(draft: Draft) -> Draft {
 fn summary_cap(plan: &Plan) -> u64 {
     /// The headings alone take about so many.
     const LEAST: u64 = 160;
-    let span = plan.span();
-    let (all, new) = (span.replaced(plan.demand.scale.estimator()), span.said(plan.demand.scale.estimator()));
+    let (span, scale) = (plan.span(), plan.demand.scale);
+    // The limit is a size as the provider counts, which may be less than the estimate.
+    let (all, new) = (scale.size(span.replaced(scale.estimator())), scale.size(span.said(scale.estimator())));
     (all - new / 2).clamp(LEAST, plan.demand.budget.summary_cap().max(LEAST))
 }
 
