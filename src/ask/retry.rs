@@ -25,6 +25,9 @@ pub struct Policy {
     pub longest: Duration,
     /// Most retries after a silence. Each one waits as long again, and may pay for the request again.
     pub silences: u32,
+    /// Most retries after a server could not be reached. A server that is down is down for longer than somebody waits for a
+    /// summary.
+    pub unreached: u32,
 }
 
 /// The retries of a request so far.
@@ -34,6 +37,8 @@ pub struct Retries {
     pub all: u32,
     /// Those after a silence.
     pub silences: u32,
+    /// Those after a server could not be reached.
+    pub unreached: u32,
 }
 
 impl Retries {
@@ -41,20 +46,22 @@ impl Retries {
     pub fn begin(&mut self, after: &Trouble) {
         self.all += 1;
         self.silences += u32::from(is_silence(after));
+        self.unreached += u32::from(after.kind == TroubleKind::Unreachable);
     }
 }
 
 impl Policy {
     /// No retries.
     pub const NEVER: Self =
-        Self { most: 0, base: Duration::ZERO, max: Duration::ZERO, longest: Duration::ZERO, silences: 0 };
+        Self { most: 0, base: Duration::ZERO, max: Duration::ZERO, longest: Duration::ZERO, silences: 0, unreached: 0 };
 
-    /// The retries that the settings allow, with waits of at most `longest`, and none after a silence.
+    /// The retries that the settings allow, with waits of at most `longest`, none after a silence, and one after a server could
+    /// not be reached.
     #[must_use]
     pub fn of(settings: &RetrySettings, longest: Duration) -> Self {
         let most = if settings.enabled { u32::try_from(settings.max_retries).unwrap_or(u32::MAX) } else { 0 };
         let (base, max) = (Duration::from_millis(settings.base_delay_ms), Duration::from_millis(settings.max_delay_ms));
-        Self { most, base, max, longest, silences: 0 }
+        Self { most, base, max, longest, silences: 0, unreached: 1 }
     }
 
     /// The wait before the next retry of a request after these. `chance` spreads the waits of
@@ -64,7 +71,8 @@ impl Policy {
     #[must_use]
     pub fn wait(&self, trouble: &Trouble, retries: Retries, chance: u8) -> Option<Duration> {
         let is_silent_again = is_silence(trouble) && retries.silences >= self.silences;
-        if !trouble.transient() || is_silent_again || retries.all >= self.most {
+        let is_down = trouble.kind == TroubleKind::Unreachable && retries.unreached >= self.unreached;
+        if !trouble.transient() || is_silent_again || is_down || retries.all >= self.most {
             return None;
         }
         let delay = self.delay(retries.all, trouble.retry_after, chance);
@@ -98,7 +106,7 @@ mod tests {
 
     /// So many retries, none after a silence.
     fn after(all: u32) -> Retries {
-        Retries { all, silences: 0 }
+        Retries { all, ..Retries::default() }
     }
 
     fn throttled(retry_after: Option<Duration>) -> Trouble {
@@ -172,6 +180,17 @@ mod tests {
         assert_eq!(policy.wait(&silent, retries, 0), None, "it was silent twice");
         assert!(policy.wait(&broken, retries, 0).is_some(), "it answered");
         retries.begin(&broken);
-        assert_eq!(retries, Retries { all: 2, silences: 1 });
+        assert_eq!(retries, Retries { all: 2, silences: 1, unreached: 0 });
+    }
+
+    #[test]
+    fn a_server_that_is_down_is_asked_once_more_and_for_a_turn_as_often_as_any() {
+        let down = Trouble::new(TroubleKind::Unreachable, "");
+        let mut retries = Retries::default();
+        retries.begin(&down);
+        assert_eq!(policy(2_000).wait(&down, retries, 0), None);
+        assert!(policy(2_000).wait(&throttled(None), retries, 0).is_some(), "it is there");
+        let patient = Policy { unreached: u32::MAX, ..policy(2_000) };
+        assert!(patient.wait(&down, retries, 0).is_some());
     }
 }

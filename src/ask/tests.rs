@@ -239,7 +239,7 @@ fn request(way: Way) -> Request {
         max_tokens: 4_000,
         reasoning: Reasoning::Off,
         cache: Cache::default(),
-        retry: Policy { most: 3, base: 2 * second, max: 60 * second, longest: 30 * second, silences: 0 },
+        retry: Policy { most: 3, base: 2 * second, max: 60 * second, longest: 30 * second, silences: 0, unreached: 1 },
         limits: Limits { stall: STALL, client: None, until: None, input: 0, quota: None, tokens: None },
     }
 }

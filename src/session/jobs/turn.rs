@@ -291,7 +291,11 @@ impl Asking<'_> {
             let settings = view.settings();
             let (retry, stall) = (&settings.retry, Duration::from_secs(settings.compaction.stall_seconds));
             // A person may not be there, and no other model answers. A second silence is no accident, and may cost the request again.
-            let retry = Policy { silences: 1, ..Policy::of(retry, Duration::from_millis(retry.max_delay_ms)) };
+            let retry = Policy {
+                silences: 1,
+                unreached: u32::MAX,
+                ..Policy::of(retry, Duration::from_millis(retry.max_delay_ms))
+            };
             let (api, model) = (api_of(&candidate), candidate.model.clone());
             let LiveRequest { request, usage, .. } = view.live_request(&path, &session, &model, api, &may_block())?;
             let room = candidate.window.saturating_sub(usage.context_tokens);
