@@ -31,6 +31,7 @@ mod envelope;
 mod examples;
 mod extracted;
 mod failing_disk;
+mod fidelity;
 mod fits;
 mod folding;
 mod following;
