@@ -17,6 +17,9 @@ use std::{
     sync::Arc,
 };
 
+/// How much of one answer is looked at, in characters.
+const LONGEST_ANSWER: usize = 200_000;
+
 /// A piece of the conversation with its secrets gone and our tags made harmless.
 #[derive(Debug, Clone)]
 pub(super) struct Said {
@@ -126,6 +129,7 @@ pub(super) fn listen(entries: &[&Arc<Entry>], clean: &dyn Fn(&str) -> Clean, sto
             }
             Message::Assistant(answer) if !answer.failed() => {
                 let text = clean(&message::text_of(&answer.content));
+                let text = Clean::assembled(text::clip_middle(&text, LONGEST_ANSWER, "\n[…]\n"));
                 say(Said::new(Speaker::Assistant, Clean::assembled("assistant"), text));
                 for call in answer.calls() {
                     let arguments = text_arguments(call, &clean);

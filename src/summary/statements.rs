@@ -116,7 +116,7 @@ pub(super) fn statement(said: &str) -> Option<Statement> {
         () if asks(&lower) => return None,
         () if is_rule(&lower) => Kind::Rule,
         () if is_wish(&lower) => Kind::Wish,
-        () if label(text).is_some() || changes(&lower) && is_fact(&lower) || has_topic(text) => Kind::Note,
+        () if label(text).is_some() || changes(&lower) && is_fact(&lower) || has_topic(text, &lower) => Kind::Note,
         () if is_fact(&lower) && values(text) > 0 && is_sentence(text) => Kind::Fact,
         () => return None,
     };

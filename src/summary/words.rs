@@ -1,7 +1,7 @@
-//! Lists of words, and the search for them. One pattern finds out that a sentence has none of them, as most have.
+//! Lists of words, and the search for them. One automaton finds out that a sentence has none of them, as most have.
 
+use aho_corasick::AhoCorasick;
 use memchr::memmem::Finder;
-use regex::Regex;
 
 /// Words with which a person gives a command: the sentence sets a rule.
 pub(super) const COMMANDS: &[&str] = &[
@@ -47,14 +47,13 @@ pub(super) const COMMANDS: &[&str] = &[
 /// Words in small letters.
 pub(super) struct Words {
     words: Vec<(&'static str, Finder<'static>)>,
-    any: Regex,
+    any: AhoCorasick,
 }
 
 impl Words {
     pub(super) fn new(words: impl IntoIterator<Item = &'static &'static str>) -> Self {
         let words: Vec<&str> = words.into_iter().copied().collect();
-        let escaped: Vec<String> = words.iter().map(|word| regex::escape(word)).collect();
-        let any = Regex::new(&escaped.join("|")).expect("the words are fixed and tested");
+        let any = AhoCorasick::new(&words).expect("the words are fixed and tested");
         Self { words: words.into_iter().map(|word| (word, Finder::new(word))).collect(), any }
     }
 

@@ -120,6 +120,10 @@ impl<'a> Draft<'a> {
                 break;
             }
             items.replace_lines(excerpts(&self.said, &picker.picked(), root));
+            // Many lines of one piece are one item, which does not go for a few tokens.
+            while items.excess() > 0 && picker.give_back(items.excess()) {
+                items.replace_lines(excerpts(&self.said, &picker.picked(), root));
+            }
         }
         items.into_text()
     }

@@ -84,6 +84,9 @@ impl Kind {
     }
 }
 
+/// Items in a row that do not fit before a share is full. Each of them is measured.
+const MOST_MISSES: usize = 64;
+
 struct Item {
     kind: Kind,
     section: Section,
@@ -117,9 +120,10 @@ impl<'a> Items<'a> {
         let all = if self.cap < TINY { self.cap * 19 / 20 } else { self.cap * 2 / 3 };
         let share = (self.cap * kind.share(self.cap) / 100).max(kind.least());
         let mut left = share.saturating_sub(of_kind).min(all.saturating_sub(used));
+        let mut misses = 0;
         for (section, text) in items {
             let text = text.trim();
-            if left < 6 {
+            if left < 6 || misses > MOST_MISSES {
                 break;
             }
             if text.is_empty() || self.known.contains(&text.to_lowercase()) {
@@ -136,8 +140,10 @@ impl<'a> Items<'a> {
                 tokens = self.cost(section, &text);
             }
             if tokens > left {
+                misses += 1;
                 continue;
             }
+            misses = 0;
             left -= tokens;
             self.known.insert(text.to_lowercase());
             self.items.push(Item { kind, section, text, tokens });
@@ -169,6 +175,11 @@ impl<'a> Items<'a> {
 
     pub(super) fn texts(&self) -> Vec<String> {
         self.items.iter().map(|item| item.text.clone()).collect()
+    }
+
+    /// The tokens over the limit.
+    pub(super) fn excess(&self) -> u64 {
+        (self.measure)(&self.render()).saturating_sub(self.cap)
     }
 
     /// The room that is left, in tokens.

@@ -160,6 +160,19 @@ impl<'a> Picker<'a> {
         true
     }
 
+    /// Gives the lines back that were taken last, of about `tokens` together. Returns whether there was one.
+    pub(super) fn give_back(&mut self, tokens: u64) -> bool {
+        let mut left = tokens;
+        let mut gave = false;
+        while left > 0
+            && let Some(at) = self.picked.pop()
+        {
+            left = left.saturating_sub((self.measure)(self.lines[at].text) + 1);
+            gave = true;
+        }
+        gave
+    }
+
     /// The lines that were taken, in the order in which they were said.
     pub(super) fn picked(&self) -> Vec<Picked<'a>> {
         let mut picked = self.picked.clone();
@@ -217,8 +230,10 @@ fn lines<'a>(index: &Worth<'_>, said: &'a [Said], context: &Context<'_>) -> Vec<
     let mut lines = Vec::new();
     // A fact that was clipped begins like its line.
     let starts: HashSet<&str> = context.known.iter().map(|known| text::head(known, SAME)).collect();
-    let is_known =
-        |line: &str| starts.contains(text::head(line, SAME)) || context.known.iter().any(|known| known.contains(line));
+    let all_known = context.known.join("\n");
+    let is_known = |line: &str| {
+        starts.contains(text::head(line, SAME)) || memchr::memmem::find(all_known.as_bytes(), line.as_bytes()).is_some()
+    };
     // A later result of the same call is the newer one.
     let mut newest: HashMap<u64, usize> = HashMap::new();
     for (piece, it) in said.iter().enumerate() {
