@@ -49,6 +49,9 @@ enum Command {
         /// Print the raw dialogue instead of the picture.
         #[arg(long)]
         json: bool,
+        /// Print the summary that is in the context at the end, whole.
+        #[arg(long, conflicts_with_all = ["json", "model"])]
+        summary: bool,
     },
     /// Talk to a model in the terminal, and see its context being kept inside the window. The conversation is a session of the data
     /// folder.
@@ -228,7 +231,7 @@ fn main() -> ExitCode {
             };
             abridged::daemon::serve::serve(framing, record.as_deref())
         }
-        Command::Demo { model, json } => cli::demo::run(model.named().as_ref(), json),
+        Command::Demo { model, json, summary } => cli::demo::run(model.named().as_ref(), json, summary),
         Command::Chat { model, demo } => cli::chat::run(&cli::chat::Request { model: model.named(), demo }),
         Command::Compact { file, model, fallback, dry_run, instructions, keep, json } => {
             let model = model.named();

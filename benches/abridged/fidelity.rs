@@ -277,11 +277,25 @@ fn ratios(rows: &[Row], budget: u64) -> Vec<(f64, String)> {
     ratios
 }
 
+/// The place of a session among the files.
+fn place(rows: &[Row], session: &str) -> usize {
+    let mut sessions: Vec<&str> = rows.iter().map(|row| row.session.as_str()).collect();
+    sessions.dedup();
+    sessions.iter().position(|it| *it == session).unwrap_or_default()
+}
+
 fn print_sessions(rows: &[Row]) {
     for budget in BUDGETS {
         let ratios = ratios(rows, budget);
         let Some((median, _)) = ratios.get(ratios.len() / 2) else { continue };
         println!("\n{budget} tokens: contextual recall over the best other method, median {median:.2}");
+        // The weights of names were fitted on the first, the third and so on of the files.
+        let half = |odd: usize| {
+            let of = ratios.iter().filter(|(_, session)| place(rows, session) % 2 == odd).map(|(ratio, _)| *ratio);
+            let of: Vec<f64> = of.collect();
+            of.get(of.len() / 2).copied().unwrap_or(f64::NAN)
+        };
+        println!("  {:>5.2}  fitted half, {:.2} the other half", half(0), half(1));
         ratios.iter().for_each(|(ratio, session)| println!("  {ratio:>5.2}  {session}"));
         print!("  {:<22}", "means");
         FIELDS.iter().for_each(|(name, _)| print!("{name:>9}"));

@@ -18,12 +18,13 @@ use std::{fs, path::PathBuf};
 /// The bundled session: retries for a program that sends webhooks.
 const SESSION: &str = include_str!("../../demo/session.jsonl");
 
-/// Runs the demo, with a model where one is named; with `raw` only the dialogue is printed.
+/// Runs the demo, with a model where one is named; with `raw` only the dialogue is printed. Without a model
+/// `summary` prints the last summary, too.
 ///
 /// # Errors
 /// When something does not work: what.
 #[expect(clippy::disallowed_methods, reason = "a command of a person")]
-pub fn run(model: Option<&Named>, raw: bool) -> Result<i32, String> {
+pub fn run(model: Option<&Named>, raw: bool, summary: bool) -> Result<i32, String> {
     let chosen = match model.map(|model| model.choose(&std::env::current_dir().unwrap_or_default())) {
         None => None,
         Some(Ok(chosen)) => Some(chosen),
@@ -32,12 +33,12 @@ pub fn run(model: Option<&Named>, raw: bool) -> Result<i32, String> {
     let home = Home::make()?;
     match chosen {
         Some(chosen) => watched::run(&home, &chosen, raw),
-        None => rescue(&home, raw),
+        None => rescue(&home, raw, summary),
     }
 }
 
 /// Runs an agent into the window of its model.
-fn rescue(home: &Home, raw: bool) -> Result<i32, String> {
+fn rescue(home: &Home, raw: bool, summary: bool) -> Result<i32, String> {
     let settings = agent::settings();
     if raw {
         let client = Client::start(Some(&home.folder), Some(&settings), print_frame)?;
@@ -45,7 +46,11 @@ fn rescue(home: &Home, raw: bool) -> Result<i32, String> {
         return Ok(0);
     }
     let client = Client::start(Some(&home.folder), Some(&settings), |_, _| {})?;
-    let ended = agent::run(client, &mut Screen::of(print::stdout(), Paint::for_stdout()))?;
+    let mut screen = Screen::of(print::stdout(), Paint::for_stdout());
+    let ended = agent::run(client, &mut screen)?;
+    if summary {
+        screen.summary();
+    }
     Ok(i32::from(!ended.rescued()))
 }
 

@@ -222,7 +222,16 @@ impl Ledger {
             }
             return;
         }
-        let line = clip(telling_line(&piece.text), 240);
+        let telling = telling_line(&piece.text);
+        // After a colon the next line has the message.
+        let next = piece
+            .text
+            .split_once(telling)
+            .and_then(|(_, after)| after.lines().map(str::trim).find(|line| !line.is_empty()));
+        let line = match next.filter(|_| telling.ends_with(':')) {
+            Some(next) => clip(&format!("{telling} {next}"), 240),
+            None => clip(telling, 240),
+        };
         // grep and the like fail by finding nothing.
         if line.is_empty()
             || line.starts_with("(no output)")
@@ -348,6 +357,11 @@ mod tests {
             said(true, "bash cargo test", "running\nerror[E0308]: mismatched types"),
             said(true, "bash make", "make: *** no rule"),
             said(false, "bash cargo test", "ok"),
+            said(
+                true,
+                "bash cargo run",
+                "thread 'main' panicked at src/main.rs:3:5:\nthe port is taken\nnote: run with",
+            ),
         ];
         let ledger = Ledger::of(&Sources {
             previous: &[],
@@ -357,6 +371,7 @@ mod tests {
             clean: &|text| Clean::assembled(text),
         });
         let found: Vec<_> = ledger.failures.iter().map(|it| (it.line.as_str(), it.resolved)).collect();
-        assert_eq!(found, [("error[E0308]: mismatched types", true), ("make: *** no rule", false)]);
+        let panic = "thread 'main' panicked at src/main.rs:3:5: the port is taken";
+        assert_eq!(found, [("error[E0308]: mismatched types", true), ("make: *** no rule", false), (panic, false)]);
     }
 }

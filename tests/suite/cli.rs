@@ -63,6 +63,23 @@ fn the_demo_rescues_an_agent_on_one_screen() {
 }
 
 #[test]
+fn the_demo_shows_its_summary_whole_and_in_eighty_columns() {
+    let home = Home::new();
+    let out = demo(&home, &["--summary"]);
+    let (_, summary) = out.split_once("The summary that is in the context now\n\n").expect("its head");
+    assert!(summary.starts_with("## Goal\n- ") && summary.contains("## Critical Context"), "{summary}");
+    for line in summary.lines() {
+        assert!(line.chars().count() <= 80 && !line.contains('\u{1b}'), "{line}");
+    }
+    let whole = frames_of_the_demo(&home)
+        .iter()
+        .rev()
+        .find_map(|frame| frame["params"]["event"]["result"]["summary"].as_str().map(str::to_owned));
+    let bare = |text: &str| text.split_whitespace().collect::<String>();
+    assert_eq!(bare(summary), bare(&whole.expect("a summary")), "nothing is left out");
+}
+
+#[test]
 fn the_numbers_of_the_demo_are_those_of_its_events() {
     let home = Home::new();
     let frames = frames_of_the_demo(&home);

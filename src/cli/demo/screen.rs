@@ -36,11 +36,13 @@ pub(super) struct Screen<W: Write> {
     bar: String,
     /// Whether no line stands after it.
     open: bool,
+    /// The summary of the last compaction.
+    summary: String,
 }
 
 impl<W: Write> Screen<W> {
     pub(super) fn of(out: Printer<W>, paint: Paint) -> Self {
-        Self { out, paint, turns: 0, title: String::new(), bar: String::new(), open: false }
+        Self { out, paint, turns: 0, title: String::new(), bar: String::new(), open: false, summary: String::new() }
     }
 
     /// The head, with the usage of the new session.
@@ -94,6 +96,9 @@ impl<W: Write> Screen<W> {
     pub(super) fn event(&mut self, event: &Value) {
         let Some(detail) = detail(event) else { return };
         let kind = event["type"].as_str().unwrap_or_default();
+        if let Some(summary) = event["result"]["summary"].as_str() {
+            summary.clone_into(&mut self.summary);
+        }
         let line = clipped(&format!("  {kind:<18} {detail}"), COLUMNS);
         let line = match kind {
             "compaction_end" | "recovery_end" => self.paint.green(&line),
@@ -114,6 +119,27 @@ impl<W: Write> Screen<W> {
         self.says(&format!("The model answered {answered} requests and refused {refused}. The loop only asked again."));
         self.says(&format!("{messages} messages were reported, and session/entries returns {kept}: {lost}."));
         self.says("Next: examples/ has this loop in 60 lines of Python, TypeScript and Rust.");
+    }
+
+    /// The summary of the last compaction, whole.
+    pub(super) fn summary(&mut self) {
+        self.line("");
+        let head = self.paint.bold("The summary that is in the context now");
+        self.line(&head);
+        self.line("");
+        for line in std::mem::take(&mut self.summary).lines() {
+            let line = plain(line);
+            let words = line.trim_start();
+            let indent = " ".repeat(line.len() - words.len());
+            if words.is_empty() {
+                self.write("\n");
+            }
+            // The lines of an item stand below its text.
+            let hang = if words.starts_with("- ") { "  " } else { "" };
+            for (at, part) in wrapped(words, COLUMNS - indent.len() - hang.len()).into_iter().enumerate() {
+                self.write(&format!("{indent}{}{part}\n", if at == 0 { "" } else { hang }));
+            }
+        }
     }
 
     /// A window with its threshold, as a line of the turn.
@@ -171,18 +197,29 @@ fn detail(event: &Value) -> Option<String> {
     })
 }
 
-/// A text in lines, broken between words.
+/// A text in lines, broken between words. A longer word is divided.
 fn wrapped(text: &str, columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
+    for word in text.split_whitespace().flat_map(|word| divided(word, columns)) {
         match lines.last_mut() {
             Some(line) if line.chars().count() + 1 + word.chars().count() <= columns => {
                 *line = format!("{line} {word}")
             }
-            _ => lines.push(clipped(word, columns)),
+            _ => lines.push(word.to_owned()),
         }
     }
     lines
+}
+
+/// A word in parts of so many characters.
+fn divided(word: &str, columns: usize) -> impl Iterator<Item = &str> {
+    let mut rest = word;
+    std::iter::from_fn(move || {
+        let end = rest.char_indices().nth(columns).map_or(rest.len(), |(end, _)| end);
+        let (part, after) = rest.split_at(end);
+        rest = after;
+        (!part.is_empty()).then_some(part)
+    })
 }
 
 /// The beginning of a text, with a sign where more of it follows.
