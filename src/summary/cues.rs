@@ -1,7 +1,7 @@
-//! Words that tell how a sentence stands to others: a change, a label.
+//! Cues in the words of a sentence: whether it changes an earlier one, its label, its values.
 
 use super::words::Words;
-use std::sync::LazyLock;
+use std::{collections::BTreeSet, sync::LazyLock};
 
 /// Whether a sentence changes an earlier one.
 pub(super) fn changes(lower: &str) -> bool {
@@ -17,7 +17,6 @@ pub(super) fn changes(lower: &str) -> bool {
             "instead",
             "no longer",
             "rotated",
-            "rotation is done",
             "switched",
             "renamed",
             "rebased",
@@ -61,4 +60,30 @@ pub(super) fn label(text: &str) -> Option<&str> {
         "quick update",
     ];
     (capitals || word.contains(&label.to_lowercase().as_str())).then_some(label).filter(|_| !rest.trim().is_empty())
+}
+
+/// A text without the label that it begins with.
+pub(super) fn without_label(text: &str) -> &str {
+    label(text).map_or(text, |label| text[label.len() + 1..].trim_start())
+}
+
+/// The values of a text, in small letters: words with digits, amounts, addresses, and words in capitals. A text that `begins` a
+/// sentence has its first word in capitals anyway; two such words are a name.
+pub(super) fn values(text: &str, begins: bool) -> BTreeSet<String> {
+    let is_capital = |word: &str| word.starts_with(char::is_uppercase);
+    let mut words = text.split_whitespace();
+    let named = begins && words.next().is_some_and(is_capital) && words.next().is_some_and(is_capital);
+    let mut starts = begins && !named;
+    let mut found = BTreeSet::new();
+    for word in text.split_whitespace() {
+        let bare = word.trim_matches(|char: char| !char.is_alphanumeric() && !matches!(char, '$' | '€'));
+        let digit = bare.bytes().any(|byte| byte.is_ascii_digit());
+        let capital = bare.len() > 1 && is_capital(bare) && !starts;
+        let joined = bare.len() > 3 && bare.contains(['/', '_', '@']);
+        if digit || capital || joined {
+            found.insert(bare.to_lowercase());
+        }
+        starts = word.ends_with(['.', '!', '?', ':']);
+    }
+    found
 }

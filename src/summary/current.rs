@@ -5,7 +5,7 @@
 //! database and the staging database, the project budget and the travel budget.
 
 use super::{
-    cues::{changes, label},
+    cues::{changes, values, without_label},
     words::Words,
 };
 use regex::Regex;
@@ -66,9 +66,15 @@ impl Topic {
         }
     }
 
-    /// Whether a statement of this topic can give one value alone, in whatever scope.
+    /// Whether a project has one value of this topic.
     fn is_single(self) -> bool {
-        matches!(self, Self::Zone | Self::Style | Self::Branch | Self::Name)
+        matches!(self, Self::Zone | Self::Style | Self::Branch)
+    }
+
+    /// Whether a later statement without a scope is about the only one that there was. Of budgets and dates a project has
+    /// several.
+    fn is_rare(self) -> bool {
+        matches!(self, Self::Name | Self::Duty | Self::Code)
     }
 
     /// Whether the values of a statement are of the topic.
@@ -155,7 +161,6 @@ const FILLERS: &[&str] = &[
     "user",
     "from",
     "previou",
-    "old",
     "under",
     "below",
     "above",
@@ -181,7 +186,7 @@ const FILLERS: &[&str] = &[
 impl Claim {
     /// The claim of a statement. `None` where it gives no value.
     pub(super) fn of(statement: &str) -> Option<Self> {
-        let bare = label(statement).map_or(statement, |label| statement[label.len() + 1..].trim_start());
+        let bare = without_label(statement);
         let lower = bare.to_lowercase();
         let all = values(bare, true);
         let topic = topic(&lower, &all);
@@ -217,29 +222,33 @@ impl Claim {
         if self.values == older.values && self.topic == older.topic && self.subject == older.subject {
             return false;
         }
-        if let (Some((topic, scope)), Some((other, older_scope))) = (&self.topic, &older.topic) {
-            // Numbers tell teams, rooms and steps apart.
-            if topic == other && self.numbers().eq(older.numbers()) {
-                let shared = scope.intersection(older_scope).count();
-                let open = scope.is_empty() || older_scope.is_empty();
-                return shared > 0
-                    && (scope == older_scope
-                        || self.changes
-                        || shared >= 1 && scope.len().min(older_scope.len()) == 1)
-                    || topic.is_single() && (open || self.changes || *topic != Topic::Name)
-                    || open && (self.changes || scope == older_scope);
+        match (&self.topic, &older.topic) {
+            (Some((topic, scope)), Some((other, older_scope))) => {
+                // Numbers tell teams, rooms and steps apart.
+                topic == other
+                    && self.numbers().eq(older.numbers())
+                    && (topic.is_single() || self.has_scope_of(*topic, scope, older_scope))
             }
-            return false;
-        }
-        if self.subject.len() >= 2 || self.subject.iter().any(|word| word.len() > 3) {
-            if self.subject == older.subject && self.values != older.values {
-                return true;
+            (None, None) if self.subject == older.subject => self.subject.iter().any(|word| word.len() > 3),
+            // An older subject with more words is another one: "the port is now 90" says nothing of the port of the API.
+            (None, None) => {
+                self.changes
+                    && !older.subject.is_empty()
+                    && older.subject.is_subset(&self.subject)
+                    && self.values.is_disjoint(&older.values)
             }
-            let shared = self.subject.intersection(&older.subject).count();
-            let most = older.subject.len().max(1);
-            return self.changes && shared * 3 >= most * 2 && shared >= 1 && self.values.is_disjoint(&older.values);
+            _ => false,
         }
-        false
+    }
+
+    /// Whether a claim of this topic is about the scope of an older one.
+    fn has_scope_of(&self, topic: Topic, scope: &BTreeSet<String>, older: &BTreeSet<String>) -> bool {
+        let few = scope.len().min(older.len()) == 1;
+        match scope.is_disjoint(older) {
+            false => scope == older || self.changes || few,
+            true if scope.is_empty() && older.is_empty() => true,
+            true => self.changes && topic.is_rare() && (scope.is_empty() || older.is_empty()),
+        }
     }
 }
 
@@ -338,32 +347,6 @@ fn scope_word(word: &str) -> &str {
         "effort" | "product" => "project",
         _ => word,
     }
-}
-
-/// The values of a statement, in small letters: words with digits, amounts, addresses, names in capitals, quotations.
-fn values(text: &str, mut begins: bool) -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
-    let whole = begins;
-    for word in text.split_whitespace() {
-        let bare = word.trim_matches(|char: char| !char.is_alphanumeric() && char != '$' && char != '€');
-        let digit = bare.bytes().any(|byte| byte.is_ascii_digit());
-        let capital = bare.len() > 1 && bare.starts_with(char::is_uppercase) && !begins;
-        let joined = bare.len() > 3 && bare.contains(['/', '_', '@']);
-        if digit || capital || joined {
-            found.insert(bare.to_lowercase());
-        }
-        begins = word.ends_with(['.', '!', '?', ':']);
-    }
-    // A name at the beginning: two words in capitals.
-    let mut words = text.split_whitespace();
-    if whole
-        && let (Some(first), Some(second)) = (words.next(), words.next())
-        && first.starts_with(char::is_uppercase)
-        && second.starts_with(char::is_uppercase)
-    {
-        found.insert(first.to_lowercase());
-    }
-    found
 }
 
 /// Statements that are looked for inside of longer texts.
@@ -498,6 +481,9 @@ mod tests {
             ("Run unit tests with pytest before pushing.", "Run integration tests with make before release."),
             ("User wants all measurements in metric units.", "User wants terse answers."),
             ("The port is 4711.", "The port is 4711."),
+            ("The conference budget is $300.", "The budget is $900 now."),
+            ("The launch date is 2027-01-02.", "The deadline is now 2027-03-04."),
+            ("The port of the staging API is 80.", "The port is now 90."),
             ("The deadline of team 5 is 2027-01-02.", "The deadline of team 6 is 2027-03-04."),
             ("Room 12 has 40 seats.", "Room 14 has 60 seats."),
         ] {

@@ -1,7 +1,7 @@
 //! Statements of the user: rules, wishes and facts, each in its own words with the values that belong to it.
 
 use super::{
-    cues::{changes, label},
+    cues::{changes, label, values},
     current::has_topic,
     prose::{lines, sentences_of_line},
     words::{COMMANDS, Words},
@@ -117,7 +117,7 @@ pub(super) fn statement(said: &str) -> Option<Statement> {
         () if is_rule(&lower) => Kind::Rule,
         () if is_wish(&lower) => Kind::Wish,
         () if label(text).is_some() || changes(&lower) && is_fact(&lower) || has_topic(text, &lower) => Kind::Note,
-        () if is_fact(&lower) && values(text) > 0 && is_sentence(text) => Kind::Fact,
+        () if is_fact(&lower) && is_sentence(text) && !values(text, true).is_empty() => Kind::Fact,
         () => return None,
     };
     Some(Statement { kind, text: text.split_whitespace().collect::<Vec<_>>().join(" ") })
@@ -188,7 +188,6 @@ fn is_wish(lower: &str) -> bool {
             "from now on",
             "going forward",
             "stick to",
-            "if a request",
             "at most",
             "at least",
             "stay below",
@@ -203,7 +202,8 @@ fn is_wish(lower: &str) -> bool {
             "нужно",
         ])
     });
-    WORDS.stand_in(lower)
+    // A condition for the agent: "if it fails, stop".
+    WORDS.stand_in(lower) || lower.starts_with("if ") && lower.contains(", ")
 }
 
 /// Whether a sentence says how something is.
@@ -266,21 +266,6 @@ fn is_fact(lower: &str) -> bool {
         ])
     });
     WORDS.stand_in(lower) || lower.contains(" = ")
-}
-
-/// The number of values in a text: words with digits, addresses, and words in capitals that begin no sentence.
-pub(super) fn values(text: &str) -> usize {
-    let mut found = 0;
-    let mut begins = true;
-    for word in text.split_whitespace() {
-        let bare = word.trim_matches(|char: char| !char.is_alphanumeric() && char != '$');
-        let digit = bare.bytes().any(|byte| byte.is_ascii_digit());
-        let capital = !begins && bare.len() > 1 && bare.starts_with(|char: char| char.is_uppercase());
-        let joined = bare.len() > 3 && bare.contains(['/', '_', '@', '.']);
-        found += usize::from(digit || capital || joined);
-        begins = word.ends_with(['.', '!', '?', ':']);
-    }
-    found
 }
 
 #[cfg(test)]

@@ -147,10 +147,7 @@ impl<'a> Draft<'a> {
             order.sort_by_key(|held| (held.statement.kind, !held.carried));
             let section = if rules { Section::Constraints } else { Section::Context };
             // The section tells the kind, too.
-            let text = |text: &str| match cues::label(text) {
-                Some(label) if cap < TINY => text[label.len() + 1..].trim_start().to_owned(),
-                _ => text.to_owned(),
-            };
+            let text = |text: &str| if cap < TINY { cues::without_label(text).to_owned() } else { text.to_owned() };
             items.take(kind, order.into_iter().map(|held| (section, text(&held.statement.text))));
         }
         let todo = |state: TodoState| {

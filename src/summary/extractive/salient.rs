@@ -6,7 +6,7 @@
 use super::worth::{MOST_NAMES, Worth, names};
 use crate::{
     summary::{
-        cues::label,
+        cues::without_label,
         heard::{Said, Speaker},
     },
     text,
@@ -250,7 +250,7 @@ fn lines<'a>(index: &Worth<'_>, said: &'a [Said], context: &Context<'_>) -> Vec<
             if line.len() < SHORTEST || !known.insert(line) {
                 continue;
             }
-            if spoken && ((context.stale)(line) || is_known(bare(line))) {
+            if spoken && ((context.stale)(line) || is_known(without_label(line))) {
                 continue;
             }
             let words =
@@ -274,11 +274,6 @@ fn lines<'a>(index: &Worth<'_>, said: &'a [Said], context: &Context<'_>) -> Vec<
     lines
 }
 
-/// A line without the label of a statement, which a summary may leave out.
-fn bare(line: &str) -> &str {
-    label(line).map_or(line, |label| line[label.len() + 1..].trim_start())
-}
-
 /// A line in parts of about [`LONGEST`] characters. A part ends after a sentence or a statement, else at a blank, else inside
 /// of a word that has no end.
 fn parts(line: &str) -> impl Iterator<Item = &str> {
@@ -300,6 +295,6 @@ fn part_end(line: &str) -> usize {
     }
     let head = text::head(line, LONGEST);
     let after = |mark: &str| head.rfind(mark).map(|at| at + mark.len()).filter(|end| *end > head.len() / 3);
-    let ends = [". ", "; ", " && ", "? ", "! ", "; ", ", ", " ", ",", ";"];
+    let ends = [". ", "; ", " && ", "? ", "! ", ", ", " ", ",", ";"];
     ends.iter().find_map(|mark| after(mark)).unwrap_or(head.len())
 }
