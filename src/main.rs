@@ -231,7 +231,14 @@ fn main() -> ExitCode {
             };
             abridged::daemon::serve::serve(framing, record.as_deref())
         }
-        Command::Demo { model, json, summary } => cli::demo::run(model.named().as_ref(), json, summary),
+        Command::Demo { model, json, summary } => {
+            let output = match (json, summary) {
+                (true, _) => cli::demo::Output::Dialogue,
+                (false, true) => cli::demo::Output::Summary,
+                (false, false) => cli::demo::Output::Picture,
+            };
+            cli::demo::run(model.named().as_ref(), output)
+        }
         Command::Chat { model, demo } => cli::chat::run(&cli::chat::Request { model: model.named(), demo }),
         Command::Compact { file, model, fallback, dry_run, instructions, keep, json } => {
             let model = model.named();

@@ -18,13 +18,23 @@ use std::{fs, path::PathBuf};
 /// The bundled session: retries for a program that sends webhooks.
 const SESSION: &str = include_str!("../../demo/session.jsonl");
 
-/// Runs the demo, with a model where one is named; with `raw` only the dialogue is printed. Without a model
-/// `summary` prints the last summary, too.
+/// The output of the demo.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Output {
+    /// The picture.
+    Picture,
+    /// The picture, and the summary that is in the context at the end.
+    Summary,
+    /// The raw dialogue.
+    Dialogue,
+}
+
+/// Runs the demo, with a model where one is named.
 ///
 /// # Errors
 /// When something does not work: what.
 #[expect(clippy::disallowed_methods, reason = "a command of a person")]
-pub fn run(model: Option<&Named>, raw: bool, summary: bool) -> Result<i32, String> {
+pub fn run(model: Option<&Named>, output: Output) -> Result<i32, String> {
     let chosen = match model.map(|model| model.choose(&std::env::current_dir().unwrap_or_default())) {
         None => None,
         Some(Ok(chosen)) => Some(chosen),
@@ -32,15 +42,15 @@ pub fn run(model: Option<&Named>, raw: bool, summary: bool) -> Result<i32, Strin
     };
     let home = Home::make()?;
     match chosen {
-        Some(chosen) => watched::run(&home, &chosen, raw),
-        None => rescue(&home, raw, summary),
+        Some(chosen) => watched::run(&home, &chosen, output == Output::Dialogue),
+        None => rescue(&home, output),
     }
 }
 
 /// Runs an agent into the window of its model.
-fn rescue(home: &Home, raw: bool, summary: bool) -> Result<i32, String> {
+fn rescue(home: &Home, output: Output) -> Result<i32, String> {
     let settings = agent::settings();
-    if raw {
+    if output == Output::Dialogue {
         let client = Client::start(Some(&home.folder), Some(&settings), print_frame)?;
         agent::run(client, &mut Screen::of(Printer::to(std::io::sink(), Form::Text), Paint::off()))?;
         return Ok(0);
@@ -48,7 +58,7 @@ fn rescue(home: &Home, raw: bool, summary: bool) -> Result<i32, String> {
     let client = Client::start(Some(&home.folder), Some(&settings), |_, _| {})?;
     let mut screen = Screen::of(print::stdout(), Paint::for_stdout());
     let ended = agent::run(client, &mut screen)?;
-    if summary {
+    if output == Output::Summary {
         screen.summary();
     }
     Ok(i32::from(!ended.rescued()))
