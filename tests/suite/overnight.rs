@@ -114,7 +114,8 @@ impl Client {
         let mut has_settled = false;
         loop {
             for frame in frames.drain(..) {
-                has_settled = kind(&frame) == "settled" || has_settled && kind(&frame) != "status_changed";
+                // Work that starts ends with another `settled`. A count or a notice may follow one.
+                has_settled = kind(&frame) == "settled" || has_settled && !kind(&frame).ends_with("_start");
                 self.take(&frame);
             }
             if has_settled && self.is_at_rest() {
@@ -133,12 +134,9 @@ impl Client {
             }
             frames.append(&mut self.daemon.events);
             if frames.is_empty() {
-                // A notice after `settled` is no new work, and no other `settled` follows it.
-                match self.daemon.frame_within(Duration::from_secs(5)) {
-                    Some(frame) => frames.push(frame),
-                    None if self.open.is_empty() && self.is_at_rest() => return,
-                    None => assert!(Instant::now() < end, "{:?} does not end", self.open),
-                }
+                let left = end.saturating_duration_since(Instant::now());
+                let frame = self.daemon.frame_within(left).unwrap_or_else(|| panic!("{:?} does not end", self.open));
+                frames.push(frame);
             }
         }
     }
