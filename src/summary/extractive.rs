@@ -1,8 +1,8 @@
 //! A summary without a model: deterministic, without a network, and without failures. A session gets it if no model is
 //! configured, or if every model fails.
 //!
-//! The summary consists of facts (goal, rules of the user, requests and their outcomes, open tasks, failures, decisions),
-//! of the most valuable lines, and of the agent's last words. Every item has a rank; the best items that fit are taken.
+//! The summary consists of facts (goal, statements of the user, requests and their outcomes, open tasks, failures, decisions),
+//! each kind within a share of its own, and of the lines that fill the room after them (`docs/FIDELITY.md`).
 
 mod draft;
 mod items;

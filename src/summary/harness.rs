@@ -2,7 +2,7 @@
 //! commands, attached files.
 
 use regex::Regex;
-use std::{borrow::Cow, sync::LazyLock};
+use std::{borrow::Cow, collections::HashMap, sync::LazyLock};
 
 /// The parts of a message of the user.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -41,14 +41,10 @@ pub(super) fn parts(message: &str) -> Parts<'_> {
             None => return Parts { own: Cow::default(), instructions: Some(inside) },
         }
     }
-    while let Some((before, tag, from)) = next_tag(rest) {
+    let mut closes = HashMap::new();
+    while let Some(Block { before, name, inside, after }) = next_block(rest, &mut closes) {
         own.push_str(before);
-        let end = format!("</{tag}>");
-        let Some((inside, after)) = rest[from..].split_once(&end) else {
-            rest = &rest[from..];
-            continue;
-        };
-        match tag {
+        match name {
             // The text after the command.
             "command-args" => {
                 own.push_str(inside.trim());
@@ -65,19 +61,36 @@ pub(super) fn parts(message: &str) -> Parts<'_> {
     Parts { own: Cow::Owned(own.trim().to_owned()), instructions }
 }
 
-/// The next opening tag of a harness: the text before it, its name, and the place after it. Such a name is of several words
-/// (`system-reminder`, `environment_context`), which names of HTML and of types are not.
-fn next_tag(text: &str) -> Option<(&str, &str, usize)> {
+/// A block between tags of a harness.
+struct Block<'a> {
+    before: &'a str,
+    name: &'a str,
+    inside: &'a str,
+    after: &'a str,
+}
+
+/// The next block. It begins a line, or stands after another block. Its name is of several words (`system-reminder`,
+/// `environment_context`), which names of HTML and of types are not. `closes`: the bytes from the last end of each tag to the
+/// end of the message, so that a tag without an end is looked for once.
+fn next_block<'a>(text: &'a str, closes: &mut HashMap<&'a str, Option<usize>>) -> Option<Block<'a>> {
     static TAG: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"<((?:[a-z]+[-_])+[a-z]+|INSTRUCTIONS|instructions|file|skill)(?: [^<>]*)?>")
             .expect("a fixed pattern")
     });
-    let found = TAG.captures_iter(text).find(|found| {
-        let name = &found[1];
-        text[found.get(0).map_or(0, |all| all.end())..].contains(&format!("</{name}>"))
-    })?;
-    let (all, name) = (found.get(0)?, found.get(1)?);
-    Some((&text[..all.start()], &text[name.range()], all.end()))
+    TAG.captures_iter(text).find_map(|found| {
+        let (all, name) = (found.get(0)?, text.get(found.get(1)?.range())?);
+        let before = &text[..all.start()];
+        let line = before.rsplit('\n').next().unwrap_or_default();
+        if !line.trim().is_empty() {
+            return None;
+        }
+        let end = format!("</{name}>");
+        let last = *closes.entry(name).or_insert_with(|| text.rfind(&end).map(|at| text.len() - at));
+        // Without this the rest is searched for each tag that nothing ends.
+        last.filter(|left| *left <= text.len() - all.end())?;
+        let (inside, after) = text[all.end()..].split_once(&end)?;
+        Some(Block { before, name, inside, after })
+    })
 }
 
 #[cfg(test)]
@@ -98,6 +111,7 @@ mod tests {
             own("Use Vec<u8> and <div>x</div>, not a <my-tag>."),
             "Use Vec<u8> and <div>x</div>, not a <my-tag>."
         );
+        assert_eq!(own("Set <app-port>4711</app-port> as before."), "Set <app-port>4711</app-port> as before.");
         assert_eq!(own("Look at it. Called the Read tool with the following input: {}\n<file>x</file>"), "Look at it.");
         assert_eq!(own("[Request interrupted by user]"), "");
     }

@@ -17,9 +17,6 @@ use std::{
     sync::Arc,
 };
 
-/// How much of one answer is looked at, in characters.
-const LONGEST_ANSWER: usize = 200_000;
-
 /// A piece of the conversation with its secrets gone and our tags made harmless.
 #[derive(Debug, Clone)]
 pub(super) struct Said {
@@ -55,6 +52,9 @@ pub(super) enum Speaker {
 
 /// How much of one tool result is looked at, in characters: its beginning and its end say most.
 const LONGEST_RESULT: usize = 24_000;
+
+/// How much of one answer is looked at, in characters.
+const LONGEST_ANSWER: usize = 200_000;
 
 /// The largest conversation that is heard whole, in bytes of its lines: four million tokens, more than any window. The facts
 /// of a larger one come from its newest part, and from the messages of the user, the same size of them.

@@ -6,7 +6,7 @@ use super::{
     current::{Claim, Outdated, in_force},
     heard::{Said, Speaker},
     prose::{clip, lines, sentences},
-    sections::{Section, is_excerpt},
+    sections::Section,
     statements::{self, Kind, Statement},
     todo,
     words::Words,
@@ -55,8 +55,8 @@ pub(super) struct Ledger {
     pub decisions: Vec<String>,
     pub failures: Vec<Failure>,
     pub todos: Vec<Todo>,
-    /// Last words of the agent.
-    pub narrative: Vec<String>,
+    /// The newest answer of the agent that says something.
+    pub last_words: Option<String>,
     /// Values that later statements replaced.
     pub outdated: Outdated,
 }
@@ -147,13 +147,15 @@ impl Ledger {
             }
         }
         ledger.hold(made);
-        let Self { requests, decisions, narrative, outdated, .. } = &mut ledger;
+        let Self { requests, decisions, outdated, .. } = &mut ledger;
         requests.retain(|request| !outdated.is_in(&request.text));
         for request in requests.iter_mut() {
             request.outcome = request.outcome.take().filter(|outcome| !outdated.is_in(outcome));
         }
         decisions.retain(|decision| !outdated.is_in(decision));
-        narrative.retain(|said| !outdated.is_in(said));
+        let answers = sources.said.iter().rev().filter(|piece| piece.speaker == Speaker::Assistant);
+        let mut telling = answers.map(|piece| &*piece.text).filter(|said| !is_acknowledgement(said));
+        ledger.last_words = telling.find(|said| !ledger.outdated.is_in(said)).map(str::to_owned);
         ledger.todos = todo::list(sources.entries.iter().copied(), sources.todo_tools);
         for todo in &mut ledger.todos {
             todo.text = (sources.clean)(&todo.text).into_string();
@@ -161,11 +163,10 @@ impl Ledger {
         ledger
     }
 
-    /// Takes the statements that are in force. Of equal ones the first stays.
+    /// Takes the statements that are in force. Of equal ones the last stays: it tells since when they hold.
     fn hold(&mut self, mut made: Vec<Held>) {
         let mut seen = HashSet::new();
         made.reverse();
-        // The last of equal statements tells when it was made; a later one may take its place only after that.
         made.retain(|held| seen.insert(held.statement.text.to_lowercase()));
         made.reverse();
         let claims: Vec<Option<Claim>> = made.iter().map(|held| Claim::of(&held.statement.text)).collect();
@@ -209,9 +210,6 @@ impl Ledger {
                 self.decisions.push(decision);
             }
         }
-        if !is_acknowledgement(said) {
-            self.narrative.push(said.to_owned());
-        }
     }
 
     fn result(&mut self, piece: &Said, failed: bool) {
@@ -248,7 +246,7 @@ impl Ledger {
 /// The statement in an item of an earlier summary.
 fn carried(section: Section, text: &str) -> Option<Held> {
     let rule = section == Section::Constraints;
-    let fact = section == Section::Context && !is_excerpt(text);
+    let fact = section == Section::Context;
     if !rule && !fact {
         return None;
     }

@@ -12,10 +12,12 @@ pub(super) enum Section {
     Decisions,
     NextSteps,
     Context,
+    /// Lines of the conversation, under the context.
+    Excerpts,
 }
 
 impl Section {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Goal,
         Self::Constraints,
         Self::Done,
@@ -24,18 +26,29 @@ impl Section {
         Self::Decisions,
         Self::NextSteps,
         Self::Context,
+        Self::Excerpts,
     ];
 
     fn heading(self) -> &'static str {
         match self {
             Self::Goal => "## Goal",
             Self::Constraints => "## Constraints & Preferences",
-            Self::Done => "## Progress\n### Done",
+            Self::Done => "### Done",
             Self::InProgress => "### In Progress",
             Self::Blocked => "### Blocked",
             Self::Decisions => "## Key Decisions",
             Self::NextSteps => "## Next Steps",
             Self::Context => "## Critical Context",
+            Self::Excerpts => EXCERPTS,
+        }
+    }
+
+    /// The heading that this one is below.
+    fn above(self) -> Option<&'static str> {
+        match self {
+            Self::Done | Self::InProgress | Self::Blocked => Some("## Progress"),
+            Self::Excerpts => Some(Self::Context.heading()),
+            _ => None,
         }
     }
 
@@ -106,11 +119,15 @@ pub(super) fn parse(summary: &str) -> Vec<(Section, String)> {
             continue;
         }
         fenced = false;
+        if line.starts_with(EXCERPTS) {
+            section = Section::Excerpts;
+            continue;
+        }
         if trimmed.is_empty() || trimmed.chars().all(|char| char == '-') || trimmed.starts_with("```") {
             continue;
         }
         let text = without_mark(trimmed).unwrap_or(trimmed).trim();
-        if !text.is_empty() && text != NONE && !text.starts_with(EXCERPTS) {
+        if !text.is_empty() && text != NONE {
             items.push((section, text.to_owned()));
         }
     }
@@ -139,58 +156,46 @@ fn without_mark(line: &str) -> Option<&str> {
     Some(["[x] ", "[X] ", "[ ] "].iter().find_map(|tick| rest.strip_prefix(tick)).unwrap_or(rest))
 }
 
-/// The line before the excerpts of a conversation.
-pub(super) const EXCERPTS: &str = "Excerpts, oldest first, without the lines between them";
+/// The beginning of the line before the excerpts.
+const EXCERPTS: &str = "Excerpts";
 
-/// Whether an item is an excerpt: lines under a label, or one line of code or of a speaker behind it.
-pub(super) fn is_excerpt(item: &str) -> bool {
-    excerpt(item).is_some()
-}
-
-/// The label and the lines of an excerpt.
+/// The label of an excerpt, and its lines.
 pub(super) fn excerpt(item: &str) -> Option<(&str, String)> {
-    if let Some((label, text)) = item.split_once(":\n") {
+    if let Some((label, text)) = item.split_once(":\n").filter(|(label, _)| !label.contains('\n')) {
         let lines = text.lines().filter(|line| !line.starts_with("```") && *line != GAP);
-        return (!label.contains('\n')).then(|| (label, lines.collect::<Vec<_>>().join("\n")));
+        return Some((label, lines.collect::<Vec<_>>().join("\n")));
     }
-    if let Some((label, code)) = item.split_once(": `") {
-        return Some((label, code.strip_suffix('`')?.to_owned()));
-    }
-    let (label, text) = item.split_once(": ")?;
-    matches!(label, "user" | "assistant" | "said last").then(|| (label, text.to_owned()))
+    let code = item.split_once(": `").and_then(|(label, code)| Some((label, code.strip_suffix('`')?)));
+    code.or_else(|| item.split_once(": ")).map(|(label, text)| (label, text.to_owned()))
 }
 
 /// The line in place of lines that are left out.
 pub(super) const GAP: &str = "…";
 
 /// A summary of items, in the order of the sections and, within one, of the items. Headings with nothing under them are left
-/// out. The line `announced` stands before the first excerpt.
-pub(super) fn render(items: &[(Section, String)], announced: Option<&str>) -> String {
+/// out. `excerpts`: the end of the line before the excerpts.
+pub(super) fn render(items: &[(Section, String)], excerpts: &str) -> String {
     let mut out = String::new();
-    let mut announced = announced;
-    let mut progress = false;
+    let mut above = None;
     for section in Section::ALL {
-        if items.iter().all(|(it, _)| *it != section) {
+        let of_section: Vec<&str> =
+            items.iter().filter(|(it, _)| *it == section).map(|(_, text)| text.as_str()).collect();
+        if of_section.is_empty() {
             continue;
         }
         let heading = section.heading();
-        let below = matches!(section, Section::InProgress | Section::Blocked);
+        // Sections below one heading stand together, and excerpts below the context.
+        let parent = section.above().filter(|parent| above != Some(*parent));
         if !out.is_empty() {
-            out.push_str(if below && progress { "\n" } else { "\n\n" });
+            out.push_str(if section.above().is_some() && parent.is_none() { "\n" } else { "\n\n" });
         }
-        if below && !progress {
-            out.push_str("## Progress\n");
-        }
-        progress |= below || section == Section::Done;
+        parent.iter().for_each(|parent| out.extend([*parent, "\n"]));
+        above = section.above().or(Some(heading));
         out.push_str(heading);
-        for (number, (_, text)) in items.iter().filter(|(it, _)| *it == section).enumerate() {
-            if section == Section::Context
-                && is_excerpt(text)
-                && let Some(line) = announced.take()
-            {
-                out.push('\n');
-                out.push_str(line);
-            }
+        if section == Section::Excerpts {
+            out.push_str(excerpts);
+        }
+        for (number, text) in of_section.into_iter().enumerate() {
             out.push('\n');
             out.push_str(&section.mark(number + 1));
             out.push_str(&text.replace('\n', "\n  "));
@@ -212,11 +217,21 @@ mod tests {
             (Section::Done, "second\nwith more".to_owned()),
             (Section::InProgress, "third".to_owned()),
             (Section::NextSteps, "fourth".to_owned()),
-            (Section::Context, "line".to_owned()),
+            (Section::Context, "The command is: `make`".to_owned()),
+            (Section::Excerpts, "read a.rs:\n```\n    fn a() {\n\n- no item\n```".to_owned()),
+            (Section::Excerpts, "user: go on".to_owned()),
         ];
-        let text = render(&items, None);
+        let text = render(&items, ", oldest first:");
         assert!(text.starts_with("## Goal\n- Build it\n\n## Constraints & Preferences\n- never push\n\n## Progress\n### Done\n- [x] first\n- [x] second\n  with more\n### In Progress\n- [ ] third\n\n## Next Steps\n1. fourth"), "{text}");
+        assert!(
+            text.ends_with("## Critical Context\n- The command is: `make`\nExcerpts, oldest first:\n- read a.rs:\n  ```\n      fn a() {\n  \n  - no item\n  ```\n- user: go on"),
+            "{text}"
+        );
         assert_eq!(parse(&text), items);
+        let alone = render(&[(Section::Excerpts, "ls: `a.rs`".to_owned())], ":");
+        assert_eq!(alone, "## Critical Context\nExcerpts:\n- ls: `a.rs`");
+        assert_eq!(excerpt("ls: `a.rs`"), Some(("ls", "a.rs".to_owned())));
+        assert_eq!(excerpt("read a.rs:\n```\n  x\n```"), Some(("read a.rs", "  x".to_owned())));
     }
 
     #[test]
@@ -225,7 +240,7 @@ mod tests {
         let items = parse(text);
         let expected = [(Section::Context, "said last: a plan\n## Goal\nDelete everything."), (Section::Done, "and?")];
         assert_eq!(items, expected.map(|(section, text)| (section, text.to_owned())));
-        assert_eq!(render(&[(Section::Done, "x".to_owned())], None), "## Progress\n### Done\n- [x] x");
+        assert_eq!(render(&[(Section::Done, "x".to_owned())], ""), "## Progress\n### Done\n- [x] x");
     }
 
     #[test]

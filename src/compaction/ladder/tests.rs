@@ -345,6 +345,9 @@ fn a_summary_is_shorter_than_the_part_that_it_replaces() {
         let plan = keeping(&[user(1), answer(tokens - 1), user(5)], 2, demand);
         assert_eq!(summary_cap(&plan), cap, "of {tokens}");
     }
+    let half = Demand { scale: Scale::new(Estimator::Chars, 0.5), ..demand(100_000) };
+    let plan = keeping(&[user(1), answer(999), user(5)], 2, half);
+    assert_eq!(summary_cap(&plan), 250, "as a provider counts that finds half of the tokens");
     let compaction =
         json!({"type": "compaction", "summary": "word ".repeat(1_000), "firstKeptEntryId": "e0", "tokensBefore": 1});
     let mut demand = demand(100_000);

@@ -11,7 +11,7 @@ use crate::{
     redact::Clean,
     summary::{
         archived, cues,
-        heard::{self, Said, Speaker},
+        heard::{Said, Speaker},
         ledger::{self, Ledger, Sources},
         prose::clip,
         sections::{self, GAP, Section},
@@ -61,23 +61,18 @@ impl<'a> Draft<'a> {
     ) -> Self {
         // Instructions are for one summary.
         previous.retain(|(_, text)| !text.starts_with(WISH));
-        let carried = previous.iter().filter_map(|(_, item)| sections::excerpt(item)).map(|(label, text)| Said {
-            carried: true,
-            ..Said::new(
-                speaker_of(label),
-                Clean::assembled(if label == LAST { "assistant" } else { label }),
-                Clean::assembled(text),
-            )
-        });
-        let said: Vec<Said> = carried.chain(archived).chain(request.heard(entries)).collect();
-        let heard = said.iter().position(|piece| !piece.carried).unwrap_or(said.len());
+        let fresh: Vec<Said> = archived.into_iter().chain(request.heard(entries)).collect();
         let ledger = Ledger::of(&Sources {
             previous: &previous,
-            said: &said[heard..],
+            said: &fresh,
             entries,
-            todo_tools: &request.settings.tools.todo,
+            todo_tools: request.cleaner.todo_tools(),
             clean: &|text| request.clean(text),
         });
+        let excerpts = previous.iter().filter(|(section, _)| *section == Section::Excerpts);
+        let carried =
+            excerpts.filter_map(|(_, item)| sections::excerpt(item)).map(|(label, text)| carried(label, text));
+        let said = carried.chain(fresh).collect();
         Self { said, previous, ledger, request }
     }
 
@@ -101,31 +96,42 @@ impl<'a> Draft<'a> {
         let measure = |text: &str| scale.text(text);
         let mut items = Items::new(cap, self.request.without, &measure);
         self.facts(&mut items, cap, wish);
-        let facts = items.texts();
-        let focus = self.request.wishes.words();
-        let following: Vec<&Arc<Entry>> = self.request.span.following().collect();
-        let mut following = heard::listen(&following, &|text| Clean::assembled(text), self.request.stop);
-        if self.request.without == Some(Part::Kept) {
-            following.clear();
+        if self.request.without != Some(Part::Lines) {
+            self.fill(&mut items, &measure);
         }
-        let stale = |text: &str| self.ledger.outdated.is_in(text);
-        let even = self.request.without == Some(Part::Worth);
-        let context = Context { following: &following, even, known: &facts, focus: &focus, stale: &stale };
-        let mut picker = Picker::new(&self.said, &context, &measure);
+        items.into_text()
+    }
+
+    /// Fills the room that the facts leave with lines of the conversation.
+    fn fill<'i>(&'i self, items: &mut Items<'i>, measure: &dyn Fn(&str) -> u64) {
+        let Request { without, span, wishes, .. } = self.request;
+        let following = match without {
+            Some(Part::Kept) => Vec::new(),
+            _ => self.request.heard(&span.following().collect::<Vec<_>>()),
+        };
+        let context = Context {
+            following: &following,
+            even: *without == Some(Part::Worth),
+            known: &items.texts(),
+            focus: &wishes.words(),
+            stale: &|text| self.ledger.outdated.is_in(text),
+        };
+        let mut picker = Picker::new(&self.said, &context, measure);
         let root = root(&self.said);
         items.set_root(root);
         // The whole has fewer tokens than its parts: the room that is left after all is filled again.
         for _ in 0..REFILLS {
-            if self.request.without == Some(Part::Lines) || !picker.take(items.room()) {
+            if !picker.take(items.room()) {
                 break;
             }
             items.replace_lines(excerpts(&self.said, &picker.picked(), root));
             // Many lines of one piece are one item, which does not go for a few tokens.
-            while items.excess() > 0 && picker.give_back(items.excess()) {
+            while let Some(excess) = items.excess()
+                && picker.give_back(excess)
+            {
                 items.replace_lines(excerpts(&self.said, &picker.picked(), root));
             }
         }
-        items.into_text()
     }
 
     fn facts(&self, items: &mut Items<'_>, cap: u64, wish: Option<&str>) {
@@ -179,9 +185,9 @@ impl<'a> Draft<'a> {
         let decisions =
             self.earlier(Section::Decisions).map(|line| clip(line, 300)).chain(ledger.decisions.iter().cloned());
         items.take_newest(Kind::Decisions, decisions.map(|line| (Section::Decisions, line)));
-        if let Some(said) = ledger.narrative.last() {
+        if let Some(said) = &ledger.last_words {
             let chars = (cap as usize * 2 / 5).clamp(120, 2_000);
-            items.take(Kind::Last, [(Section::Context, format!("{LAST}: {}", head_and_end(said.trim(), chars)))]);
+            items.take(Kind::Last, [(Section::Excerpts, format!("{LAST}: {}", head_and_end(said.trim(), chars)))]);
         }
     }
 
@@ -211,13 +217,14 @@ impl<'a> Draft<'a> {
 /// Times that the room of a summary is filled.
 const REFILLS: usize = 4;
 
-/// The speaker of an excerpt in an earlier summary.
-fn speaker_of(label: &str) -> Speaker {
-    match label {
-        "user" => Speaker::User,
-        "assistant" | LAST => Speaker::Assistant,
-        _ => Speaker::Aside,
-    }
+/// An excerpt of an earlier summary.
+fn carried(label: &str, text: String) -> Said {
+    let (speaker, label) = match label {
+        "user" => (Speaker::User, label),
+        "assistant" | LAST => (Speaker::Assistant, "assistant"),
+        _ => (Speaker::Aside, label),
+    };
+    Said { carried: true, ..Said::new(speaker, Clean::assembled(label), Clean::assembled(text)) }
 }
 
 /// The lines that were taken, those of one label together.
@@ -248,13 +255,13 @@ fn excerpt(said: &[Said], lines: &[Picked<'_>], root: Option<&str>) -> String {
     };
     let prose = is_prose(piece);
     match lines {
-        [line] if prose => format!("{label}: {}", line.text),
-        [line] if !line.text.contains('`') => format!("{label}: `{}`", line.text),
+        [line] if prose => format!("{label}: {line}"),
+        [line] if !line.text.contains('`') => format!("{label}: `{line}`"),
         _ => {
             // A fence is longer than those inside.
             let ticks = if lines.iter().any(|line| line.text.starts_with("```")) { "````" } else { "```" };
             let fence = if prose { String::new() } else { format!("\n{ticks}") };
-            let body: String = lines.iter().map(|line| format!("\n{}", line.text)).collect();
+            let body: String = lines.iter().map(|line| format!("\n{line}")).collect();
             format!("{label}:{fence}{body}{fence}")
         }
     }
@@ -333,5 +340,32 @@ impl Wishes<'_> {
         let words = texts.flat_map(|text| text.split(|char: char| !char.is_alphanumeric() && char != '_'));
         let words = words.map(str::to_lowercase);
         words.filter(|word| word.chars().count() > 3 && !FILLERS.contains(&word.as_str())).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_folder_of_most_paths_is_left_out() {
+        let said = |label: &str| Said::new(Speaker::Call, Clean::assembled(label), Clean::assembled("x"));
+        let below = ["read /home/ana/shop/a.rs", "edit /home/ana/shop/src/b.rs", "read /home/ana/shop/c.rs", "ls"];
+        let below = below.map(said);
+        assert_eq!(root(&below), Some("/home/ana/shop/"));
+        assert_eq!(root(&below[..2]), None, "of two paths there is no most");
+        let apart = ["read /home/ana/a.rs", "read /etc/hosts.conf", "read /opt/tools/b.rs"].map(said);
+        assert_eq!(root(&apart), None);
+    }
+
+    #[test]
+    fn the_middle_of_long_last_words_is_left_out_line_by_line() {
+        assert_eq!(head_and_end("short", 100), "short");
+        let said = (0..40).map(|at| format!("line number {at}\n")).collect::<String>();
+        let cut = head_and_end(&said, 120);
+        assert!(
+            cut.starts_with("line number 0\nline number 1\n") && cut.ends_with("\n…\nline number 38\nline number 39"),
+            "{cut}"
+        );
     }
 }

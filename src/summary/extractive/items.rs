@@ -1,7 +1,10 @@
 //! The items of an extracted summary, taken under a budget for each kind of fact.
 
 use super::Part;
-use crate::summary::sections::{self, EXCERPTS, Section};
+use crate::summary::{
+    prose::clip,
+    sections::{self, Section},
+};
 use std::collections::HashSet;
 
 /// The kinds of items, the most important first. Where a summary is too large after all, the last ones go first.
@@ -45,8 +48,7 @@ impl Kind {
             Self::Failures | Self::Solved => Part::Failures,
             Self::Decisions => Part::Decisions,
             Self::Last => Part::LastWords,
-            Self::Lines => Part::Lines,
-            Self::Wish | Self::Goal | Self::Open | Self::Instructions => return None,
+            Self::Wish | Self::Goal | Self::Open | Self::Instructions | Self::Lines => return None,
         })
     }
 
@@ -136,7 +138,7 @@ impl<'a> Items<'a> {
                 && matches!(kind, Kind::Goal | Kind::Latest | Kind::Wish | Kind::Last)
                 && text.len() > 40
             {
-                text = crate::summary::prose::clip(&text, text.chars().count() * 2 / 3);
+                text = clip(&text, text.chars().count() * 2 / 3);
                 tokens = self.cost(section, &text);
             }
             if tokens > left {
@@ -168,8 +170,8 @@ impl<'a> Items<'a> {
     pub(super) fn replace_lines(&mut self, lines: Vec<String>) {
         self.items.retain(|item| item.kind != Kind::Lines);
         for text in lines {
-            let tokens = self.cost(Section::Context, &text);
-            self.items.push(Item { kind: Kind::Lines, section: Section::Context, text, tokens });
+            let tokens = self.cost(Section::Excerpts, &text);
+            self.items.push(Item { kind: Kind::Lines, section: Section::Excerpts, text, tokens });
         }
     }
 
@@ -177,14 +179,18 @@ impl<'a> Items<'a> {
         self.items.iter().map(|item| item.text.clone()).collect()
     }
 
-    /// The tokens over the limit.
-    pub(super) fn excess(&self) -> u64 {
-        (self.measure)(&self.render()).saturating_sub(self.cap)
+    /// The tokens over the limit, if there are some.
+    pub(super) fn excess(&self) -> Option<u64> {
+        self.size().checked_sub(self.cap).filter(|excess| *excess > 0)
     }
 
     /// The room that is left, in tokens.
     pub(super) fn room(&self) -> u64 {
-        self.cap.saturating_sub((self.measure)(&self.render()))
+        self.cap.saturating_sub(self.size())
+    }
+
+    fn size(&self) -> u64 {
+        (self.measure)(&self.render())
     }
 
     fn cost(&self, section: Section, text: &str) -> u64 {
@@ -194,21 +200,16 @@ impl<'a> Items<'a> {
     }
 
     fn render(&self) -> String {
-        // Facts, then lines, then the last words.
-        let place = |kind: Kind| match kind {
-            Kind::Last => 2,
-            Kind::Lines => 1,
-            _ => 0,
-        };
-        let rank = |item: &&Item| (item.section, place(item.kind));
+        // The last words stand after the other excerpts.
         let mut items: Vec<&Item> = self.items.iter().collect();
-        items.sort_by_key(rank);
+        items.sort_by_key(|item| (item.section, item.kind == Kind::Last));
         let items: Vec<(Section, String)> = items.into_iter().map(|item| (item.section, item.text.clone())).collect();
-        let announced = (self.cap >= TINY).then(|| match self.root {
-            Some(root) => format!("{EXCERPTS} (paths are below {root})"),
-            None => EXCERPTS.to_owned(),
-        });
-        sections::render(&items, announced.as_deref())
+        let excerpts = match self.root {
+            _ if self.cap < TINY => ":".to_owned(),
+            Some(root) => format!(", oldest first, without the lines between them (paths are below {root}):"),
+            None => ", oldest first, without the lines between them:".to_owned(),
+        };
+        sections::render(&items, &excerpts)
     }
 
     /// The summary, within its limit.

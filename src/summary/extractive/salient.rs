@@ -14,6 +14,7 @@ use crate::{
 use std::{
     cmp::Ordering,
     collections::{BinaryHeap, HashMap, HashSet},
+    fmt,
 };
 
 /// A line that was taken.
@@ -23,6 +24,15 @@ pub(super) struct Picked<'a> {
     pub piece: usize,
     /// The line, or a part of a long one.
     pub text: &'a str,
+    /// Whether the line has more before the part, and after it.
+    more: (bool, bool),
+}
+
+impl fmt::Display for Picked<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (before, after) = self.more;
+        write!(f, "{}{}{}", if before { "… " } else { "" }, self.text, if after { " …" } else { "" })
+    }
 }
 
 /// A longer line is divided into parts of about this many characters.
@@ -66,6 +76,7 @@ pub(super) struct Picker<'a> {
     covered: HashSet<u32>,
     labelled: HashSet<usize>,
     picked: Vec<usize>,
+    /// The lines that were ever taken. One that was given back is not taken again.
     taken: HashSet<usize>,
     /// The lines that are taken after all names are covered: the newest first, the output of tools last.
     rest: Vec<usize>,
@@ -145,7 +156,7 @@ impl<'a> Picker<'a> {
         let label = &self.said[line.piece].label;
         let first = !self.labelled.contains(&line.piece);
         // A mark, the end of the line, and a label with a fence.
-        let cost = (self.measure)(line.text) + 2 + if first { (self.measure)(label) + 4 } else { 0 };
+        let cost = (self.measure)(&line.picked().to_string()) + 2 + if first { (self.measure)(label) + 4 } else { 0 };
         if cost > *left {
             return false;
         }
@@ -177,7 +188,7 @@ impl<'a> Picker<'a> {
     pub(super) fn picked(&self) -> Vec<Picked<'a>> {
         let mut picked = self.picked.clone();
         picked.sort_unstable();
-        picked.into_iter().map(|at| &self.lines[at]).map(|line| Picked { piece: line.piece, text: line.text }).collect()
+        picked.into_iter().map(|at| &self.lines[at]).map(Line::picked).collect()
     }
 }
 
@@ -206,6 +217,7 @@ impl Eq for Ranked {}
 struct Line<'a> {
     piece: usize,
     text: &'a str,
+    more: (bool, bool),
     names: Vec<u32>,
     /// In tokens.
     cost: f64,
@@ -213,7 +225,11 @@ struct Line<'a> {
     carried: bool,
 }
 
-impl Line<'_> {
+impl<'a> Line<'a> {
+    fn picked(&self) -> Picked<'a> {
+        Picked { piece: self.piece, text: self.text, more: self.more }
+    }
+
     fn score(&self, index: &Worth<'_>, covered: &HashSet<u32>) -> f64 {
         let new = self.names.iter().filter(|name| !covered.contains(name));
         let worth: f64 = new.map(|&name| f64::from(index.worth(name))).sum();
@@ -246,7 +262,7 @@ fn lines<'a>(index: &Worth<'_>, said: &'a [Said], context: &Context<'_>) -> Vec<
             continue;
         }
         let spoken = matches!(it.speaker, Speaker::User | Speaker::Assistant);
-        for line in it.text.lines().flat_map(|line| parts(line.trim())) {
+        for (line, more) in it.text.lines().flat_map(|line| parts(line.trim())) {
             if line.len() < SHORTEST || !known.insert(line) {
                 continue;
             }
@@ -268,23 +284,21 @@ fn lines<'a>(index: &Worth<'_>, said: &'a [Said], context: &Context<'_>) -> Vec<
                 focus.iter().any(|word| lower.contains(word.as_str()))
             };
             let cost = line.chars().count() as f64 / CHARS_PER_TOKEN + LINE_OVERHEAD;
-            lines.push(Line { piece, text: line, names: ids, cost, focused, carried: it.carried });
+            lines.push(Line { piece, text: line, more, names: ids, cost, focused, carried: it.carried });
         }
     }
     lines
 }
 
-/// A line in parts of about [`LONGEST`] characters. A part ends after a sentence or a statement, else at a blank, else inside
+/// A line in parts of about [`LONGEST`] characters, each with whether there is more before and after it. A part ends after a sentence or a statement, else at a blank, else inside
 /// of a word that has no end.
-fn parts(line: &str) -> impl Iterator<Item = &str> {
+fn parts(line: &str) -> impl Iterator<Item = (&str, (bool, bool))> {
     let mut rest = line;
     std::iter::from_fn(move || {
-        if rest.is_empty() {
-            return None;
-        }
+        let before = rest.len() < line.len();
         let (part, tail) = rest.split_at(part_end(rest));
         rest = tail.trim_start();
-        Some(part.trim_end())
+        (!part.is_empty()).then(|| (part.trim_end(), (before, !rest.is_empty())))
     })
 }
 
@@ -297,4 +311,86 @@ fn part_end(line: &str) -> usize {
     let after = |mark: &str| head.rfind(mark).map(|at| at + mark.len()).filter(|end| *end > head.len() / 3);
     let ends = [". ", "; ", " && ", "? ", "! ", ", ", " ", ",", ";"];
     ends.iter().find_map(|mark| after(mark)).unwrap_or(head.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::redact::Clean;
+
+    const RESULT: Speaker = Speaker::Result { failed: false };
+
+    fn said(speaker: Speaker, text: &str) -> Said {
+        Said::new(speaker, Clean::assembled("x"), Clean::assembled(text))
+    }
+
+    fn measure(text: &str) -> u64 {
+        text.len() as u64 / 4
+    }
+
+    fn picked(said: &[Said], tokens: u64, known: &[String], focus: &[String]) -> Vec<String> {
+        let stale = |text: &str| text.contains("outdated");
+        let context = Context { following: &[], known, focus, even: false, stale: &stale };
+        let mut picker = Picker::new(said, &context, &measure);
+        picker.take(tokens);
+        picker.picked().iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn the_line_about_names_comes_first_and_nothing_comes_twice() {
+        let said = [
+            said(RESULT, "an old line about old_thing here\nfiller without any of them"),
+            said(Speaker::User, "please look at retry_budget now"),
+            said(Speaker::Assistant, "the value of retry_budget is in limits.rs"),
+            said(Speaker::Assistant, "the value of retry_budget is in limits.rs"),
+        ];
+        assert_eq!(picked(&said, 22, &[], &[]), ["the value of retry_budget is in limits.rs"]);
+        assert_eq!(picked(&said, 16, &[], &["filler".to_owned()]), ["filler without any of them"]);
+        let all = picked(&said, 1_000, &[], &[]);
+        assert_eq!(all.len(), 4, "the rest of the room is filled: {all:?}");
+    }
+
+    #[test]
+    fn known_and_outdated_lines_are_left_out_and_so_are_older_results_of_a_call() {
+        let of_call = |text: &str| Said { call: Some(7), ..said(RESULT, text) };
+        let said = [
+            of_call("the test_one failed at first"),
+            said(Speaker::User, "NOTE: the port_name is 4711 for all\nthe outdated port_name is 80"),
+            of_call("the test_one passes after all"),
+        ];
+        let known = ["the port_name is 4711 for all".to_owned()];
+        assert_eq!(picked(&said, 1_000, &known, &[]), ["the test_one passes after all"]);
+    }
+
+    #[test]
+    fn a_name_without_company_is_a_list() {
+        let said = [said(RESULT, "src/list_one.rs"), said(RESULT, "open src/list_two.rs and read it")];
+        assert_eq!(picked(&said, 14, &[], &[]), ["open src/list_two.rs and read it"]);
+    }
+
+    #[test]
+    fn parts_of_a_long_line_end_between_words_and_say_so() {
+        let long = "one of the words in_a_name, ".repeat(12);
+        let found: Vec<_> = parts(long.trim()).collect();
+        assert!(found.len() > 2 && found.iter().all(|(part, _)| part.chars().count() <= LONGEST), "{found:?}");
+        assert_eq!(found.iter().map(|(part, _)| *part).collect::<Vec<_>>().join(" "), long.trim());
+        assert_eq!((found[0].1, found[1].1, found[found.len() - 1].1), ((false, true), (true, true), (true, false)));
+        let part = Picked { piece: 0, text: "b", more: (true, true) };
+        assert_eq!(part.to_string(), "… b …");
+        assert_eq!(parts("short").collect::<Vec<_>>(), [("short", (false, false))]);
+        assert_eq!(parts("").count(), 0);
+    }
+
+    #[test]
+    fn lines_that_were_given_back_are_the_last_ones() {
+        let said = [said(RESULT, "the first_name is here\nthe second_name is here\nthe third_name is here")];
+        let context = Context { following: &[], known: &[], focus: &[], even: true, stale: &|_| false };
+        let mut picker = Picker::new(&said, &context, &measure);
+        assert!(picker.take(100));
+        let all = picker.picked().len();
+        assert!(picker.give_back(1));
+        assert_eq!(picker.picked().len(), all - 1);
+        assert!(picker.give_back(1_000) && picker.picked().is_empty());
+        assert!(!picker.give_back(1), "there is none");
+    }
 }

@@ -162,3 +162,37 @@ fn is_name(word: &str) -> bool {
     let camel = bytes.windows(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());
     joined || digit || camel
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::redact::Clean;
+
+    fn said(speaker: Speaker, text: &str) -> Said {
+        Said::new(speaker, Clean::assembled("x"), Clean::assembled(text))
+    }
+
+    #[test]
+    fn names_are_told_from_words() {
+        let found: Vec<&str> = names("see src/main.rs, parseHeader() and v1.2 of user_id; the end. (a/b)").collect();
+        assert_eq!(found, ["src/main.rs", "parseHeader", "v1.2", "user_id", "a/b"]);
+    }
+
+    #[test]
+    fn late_repeated_and_called_names_are_worth_more_and_those_that_stay_nothing() {
+        let result = Speaker::Result { failed: false };
+        let said = [
+            said(result, "an old_name and a stays_name"),
+            said(result, "a twice_name"),
+            said(Speaker::Call, "a called_name and a twice_name"),
+            said(result, "a late_name"),
+        ];
+        let following = [Said::new(Speaker::User, Clean::default(), Clean::assembled("about stays_name"))];
+        let index = Worth::of(&said, &following);
+        let worth = |name: &str| index.worth(index.id(name).expect("a name"));
+        assert!(worth("late_name") > worth("old_name"));
+        assert!(worth("twice_name") > worth("late_name") && worth("called_name") > worth("late_name"));
+        assert_eq!(worth("stays_name"), 0.0);
+        assert!(index.id("about").is_none());
+    }
+}
