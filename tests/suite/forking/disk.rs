@@ -110,8 +110,11 @@ fn a_fork_whose_daemon_is_killed_is_whole_or_is_not_there() {
     let started = Instant::now();
     fork(&mut daemon, json!({"sessionId": session}));
     let whole_fork = started.elapsed();
-    // Later and later, from before the first byte until behind the answer.
-    for round in 0..12 {
+    // Later and later, from before the first byte until behind the answer, which other work on the machine may delay.
+    for round in 0..48 {
+        if round >= 12 && made > 0 && missing > 0 {
+            break;
+        }
         daemon.load(&source);
         let known = listed(&mut daemon).len();
         // The index is there from here on.
