@@ -23,7 +23,7 @@ use abridged::{
         span::Span,
     },
 };
-use generator::Planted;
+use generator::{Planted, Probe};
 use probes::{FIELDS, Measures, Probes};
 use serde_json::{Value, json};
 use session::{Cut, Session};
@@ -206,8 +206,11 @@ fn shares(probes: &[generator::Probe], text: &str) -> BTreeMap<Planted, f64> {
 }
 
 /// The share of planted facts after compactions in a row, with so many turns between them.
+/// Budget of the summaries whose decay is measured, and of those of branches, in tokens.
+const BUDGET_OF_DECAY: u64 = 8_000;
+const BUDGET_OF_BRANCH: u64 = 2_000;
+
 fn decay() -> Table {
-    const BUDGET: u64 = 8_000;
     let mut table = Table::new();
     for (name, between, rounds) in [("1 turn between", 1, 20), ("120 turns between", 120, 20)] {
         let mut after: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
@@ -217,23 +220,9 @@ fn decay() -> Table {
             let mut previous: Option<Arc<Entry>> = None;
             let mut at = entries.len();
             for round in 1..=rounds {
-                let text = summary(Span::of(&entries).continuing(previous.as_ref()), BUDGET, None);
+                let text = summary(Span::of(&entries).continuing(previous.as_ref()), BUDGET_OF_DECAY, None);
                 if [1, 5, 10, 20].contains(&round) {
-                    let facts: Vec<f64> = shares(&generated.probes, &text.to_lowercase())
-                        .into_iter()
-                        .filter(|(kind, _)| {
-                            matches!(
-                                kind,
-                                Planted::Rule
-                                    | Planted::Preference
-                                    | Planted::Said
-                                    | Planted::Printed
-                                    | Planted::Newest
-                            )
-                        })
-                        .map(|(_, share)| share)
-                        .collect();
-                    after.entry(round).or_default().push(mean(facts.into_iter()));
+                    after.entry(round).or_default().push(held(&generated.probes, &text));
                 }
                 previous = Some(compaction(round, &text));
                 entries = generator::turns(seed * 1_000 + round as u64, at, between);
@@ -243,7 +232,43 @@ fn decay() -> Table {
         let cells = after.into_iter().map(|(round, shares)| (format!("after {round}"), mean(shares.into_iter())));
         table.push((name.to_owned(), cells.collect()));
     }
+    table.push(("10 branches that were left".to_owned(), after_branches()));
     table
+}
+
+/// A generated session of which each tenth is a branch that was left: its summary stands among other turns, and a compaction
+/// comes after it.
+fn after_branches() -> Vec<(String, f64)> {
+    const BRANCHES: usize = 10;
+    let after = |seed: u64| {
+        let generated = generator::session(seed);
+        let mut previous: Option<Arc<Entry>> = None;
+        let mut at = generated.entries.len();
+        let mut text = String::new();
+        for (round, left) in generated.entries.chunks(generated.entries.len().div_ceil(BRANCHES)).enumerate() {
+            let branch = summary(Span::of(left), BUDGET_OF_BRANCH, None);
+            let mut entries = generator::turns(seed * 1_000 + round as u64, at, 1);
+            at += entries.len();
+            entries.push(branch_summary(round, &branch));
+            text = summary(Span::of(&entries).continuing(previous.as_ref()), BUDGET_OF_DECAY, None);
+            previous = Some(compaction(round, &text));
+        }
+        held(&generated.probes, &text)
+    };
+    vec![(format!("after {BRANCHES}"), mean(SEEDS.take(4).map(after)))]
+}
+
+/// The share of planted facts that a text has.
+fn held(probes: &[Probe], text: &str) -> f64 {
+    use Planted::{Newest, Preference, Printed, Rule, Said};
+    let facts = shares(probes, &text.to_lowercase()).into_iter();
+    mean(facts.filter(|(kind, _)| matches!(kind, Rule | Preference | Said | Printed | Newest)).map(|(_, share)| share))
+}
+
+fn branch_summary(number: usize, summary: &str) -> Arc<Entry> {
+    let line = json!({"type": "branch_summary", "id": format!("b{number}"), "parentId": null, "summary": summary,
+        "timestamp": "2026-01-01T00:00:00.000Z", "fromId": "x"});
+    Arc::new(Entry::parse(line.to_string().into()).expect("an entry"))
 }
 
 fn compaction(number: usize, summary: &str) -> Arc<Entry> {

@@ -1,6 +1,6 @@
 //! A conversation, heard piece by piece: who said it, under which label, and its cleaned text.
 
-use super::{harness, prose::clip};
+use super::{files::without_files, harness, prose::clip};
 use crate::{
     conversation::{
         entry::{Body, Entry},
@@ -46,7 +46,9 @@ pub(super) enum Speaker {
     Result {
         failed: bool,
     },
-    /// A command of the user, an extension, another branch.
+    /// The summary of another branch.
+    Branch,
+    /// A command of the user, an extension.
     Aside,
 }
 
@@ -105,7 +107,11 @@ pub(super) fn listen(entries: &[&Arc<Entry>], clean: &dyn Fn(&str) -> Clean, sto
         }
         let content = match &entry.body {
             Body::BranchSummary(branch) => {
-                say(Said::new(Speaker::Aside, Clean::assembled("another branch"), clean(&branch.summary)));
+                say(Said::new(
+                    Speaker::Branch,
+                    Clean::assembled("another branch"),
+                    clean(&without_files(&branch.summary)),
+                ));
                 continue;
             }
             Body::CustomMessage(custom) => {

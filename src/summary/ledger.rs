@@ -6,7 +6,7 @@ use super::{
     current::{Claim, Outdated, in_force},
     heard::{Said, Speaker},
     prose::{clip, lines, sentences},
-    sections::Section,
+    sections::{self, Section},
     statements::{self, Kind, Statement},
     todo,
     words::Words,
@@ -143,6 +143,11 @@ impl Ledger {
                     let found = statements::of_user(&piece.text).into_iter().filter(|it| it.kind == Kind::Rule);
                     ledger.instructions.extend(found.map(|it| it.text).filter(|text| rules.insert(text.clone())));
                 }
+                Speaker::Branch => {
+                    let found = sections::parse(&piece.text);
+                    let held = found.iter().filter_map(|(section, text)| carried(*section, text));
+                    made.extend(held.map(|held| Held { carried: false, ..held }));
+                }
                 Speaker::Call | Speaker::Aside => {}
             }
         }
@@ -167,7 +172,7 @@ impl Ledger {
     fn hold(&mut self, mut made: Vec<Held>) {
         let mut seen = HashSet::new();
         made.reverse();
-        made.retain(|held| seen.insert(held.statement.text.to_lowercase()));
+        made.retain(|held| seen.insert(cues::without_label(&held.statement.text).to_lowercase()));
         made.reverse();
         let claims: Vec<Option<Claim>> = made.iter().map(|held| Claim::of(&held.statement.text)).collect();
         let holds = in_force(&claims);
@@ -371,5 +376,28 @@ mod tests {
         let found: Vec<_> = ledger.failures.iter().map(|it| (it.line.as_str(), it.resolved)).collect();
         let panic = "thread 'main' panicked at src/main.rs:3:5: the port is taken";
         assert_eq!(found, [("error[E0308]: mismatched types", true), ("make: *** no rule", false), (panic, false)]);
+    }
+
+    fn statements(pieces: &[Said]) -> Vec<String> {
+        let clean = |text: &str| Clean::assembled(text);
+        let ledger = Ledger::of(&Sources { previous: &[], said: pieces, entries: &[], todo_tools: &[], clean: &clean });
+        ledger.statements.into_iter().map(|held| held.statement.text).collect()
+    }
+
+    fn piece(speaker: Speaker, text: &str) -> Said {
+        Said::new(speaker, Clean::assembled("x"), Clean::assembled(text))
+    }
+
+    #[test]
+    fn a_statement_with_and_without_its_label_is_one_statement() {
+        let said = ["The port is 4711.", "Note: The port is 4711."].map(|text| piece(Speaker::User, text));
+        assert_eq!(statements(&said), ["Note: The port is 4711."]);
+    }
+
+    #[test]
+    fn the_statements_in_the_summary_of_a_branch_are_held_and_may_be_replaced() {
+        let branch = "## Goal\nTry it\n\n## Constraints & Preferences\n- Never use macros.\n\n## Critical Context\n- The port is 4711.\n- The host is a.internal.";
+        let said = [piece(Speaker::Branch, branch), piece(Speaker::User, "The port is 9000.")];
+        assert_eq!(statements(&said), ["Never use macros.", "The host is a.internal.", "The port is 9000."]);
     }
 }
