@@ -32,16 +32,20 @@ enum Topic {
     Zone,
     Duty,
     Branch,
+    Base,
+    Phase,
     Style,
     Code,
 }
 
 impl Topic {
     /// Words of a topic, by their stems. One of them has to stand in a statement.
-    const WORDS: [(Self, &'static [&'static str]); 8] = [
+    const WORDS: [(Self, &'static [&'static str]); 10] = [
         (Self::Code, &["code", "passcode", "access-code"]),
         (Self::Name, &["codename", "label", "called", "calling", "designated", "renamed", "nickname"]),
+        (Self::Base, &["commit"]),
         (Self::Branch, &["branch", "rebased", "checked"]),
+        (Self::Phase, &["phase", "stage", "sprint"]),
         (Self::Zone, &["utc", "gmt", "timezone", "zone", "clock", "timestamp", "pacific", "eastern", "central"]),
         (Self::Spending, &["budget", "spend", "spending", "expense", "cost", "ceiling", "cap"]),
         (Self::Duty, &["on-call", "oncall", "pager", "escalation", "duty"]),
@@ -61,6 +65,8 @@ impl Topic {
             Self::Zone => " zone",
             Self::Duty => " duty",
             Self::Branch => " branch",
+            Self::Base => " base",
+            Self::Phase => " phase",
             Self::Style => " style",
             Self::Code => " code",
         }
@@ -68,7 +74,7 @@ impl Topic {
 
     /// Whether a project has one value of this topic.
     fn is_single(self) -> bool {
-        matches!(self, Self::Zone | Self::Style | Self::Branch)
+        matches!(self, Self::Zone | Self::Style | Self::Branch | Self::Base)
     }
 
     /// Whether a later statement without a scope is about the only one that there was. Of budgets and dates a project has
@@ -93,7 +99,17 @@ impl Topic {
             Regex::new(r"\b(?:utc|gmt|cet|cest|est|pst|pacific|eastern|central|mountain)\b|\b[a-z]+/[a-z_]+\b")
                 .expect("fixed")
         });
+        static PHASE: LazyLock<Regex> =
+            LazyLock::new(|| Regex::new(r"\b(?:phase|stage|sprint) \d+ ?(?:of|/) ?\d+").expect("fixed"));
         match self {
+            // A commit that a branch begins at. A statement that names the branch is about the branch.
+            Self::Base => {
+                let hash = |it: &String| it.len() >= 7 && it.bytes().all(|byte| byte.is_ascii_hexdigit());
+                ["base", "branched"].iter().any(|word| lower.contains(word))
+                    && values.iter().any(hash)
+                    && !values.iter().any(|value| value.contains('/'))
+            }
+            Self::Phase => PHASE.is_match(lower),
             Self::Spending => MONEY.is_match(lower),
             Self::Date => DATE.is_match(lower),
             Self::Zone => ZONE.is_match(lower),
@@ -160,7 +176,7 @@ const FILLERS: &[&str] = &[
     "should",
     "user",
     "from",
-    "previou",
+    "previous",
     "under",
     "below",
     "above",
@@ -181,6 +197,13 @@ const FILLERS: &[&str] = &[
     "every",
     "make",
     "set",
+    "let",
+    "never",
+    "total",
+    "explicit",
+    "week",
+    "today",
+    "progress",
 ];
 
 impl Claim {
@@ -255,7 +278,11 @@ impl Claim {
 fn stem(word: &str) -> String {
     let word = word.trim_matches(|char: char| !char.is_alphanumeric() && char != '-').trim_matches('-');
     let word = word.strip_suffix("'s").unwrap_or(word);
-    if word.ends_with("ss") { word.to_owned() } else { word.strip_suffix('s').unwrap_or(word).to_owned() }
+    if ["ss", "is", "as", "us"].iter().any(|end| word.ends_with(end)) {
+        word.to_owned()
+    } else {
+        word.strip_suffix('s').unwrap_or(word).to_owned()
+    }
 }
 
 /// Whether a sentence gives a value for a topic.
@@ -311,16 +338,28 @@ fn topic(lower: &str, values: &BTreeSet<String>) -> Option<(Topic, BTreeSet<Stri
             && !word.chars().any(|char| char.is_ascii_digit())
     };
     for at in places {
-        // Up to two words before a word of the topic, and the one after "for" or "of".
-        scope.extend(words[at.saturating_sub(2)..at].iter().filter(|word| content(word)).cloned());
+        // Up to three words before a word of the topic, and the one after "for" or "of".
+        scope.extend(words[at.saturating_sub(3)..at].iter().filter(|word| content(word)).cloned());
         if let Some(of) = words[at + 1..].iter().take(1).find(|word| matches!(word.as_str(), "for" | "of")) {
             let after = words[at + 1..].iter().skip_while(|word| *word != of).skip(1).filter(|word| content(word));
             scope.extend(after.take(1).cloned());
         }
+        // Something is called, renamed or designated: its name follows the verb.
+        if topic == Topic::Name && words[at].ends_with(['d', 'g']) {
+            scope.extend(words[at + 1..].iter().take(2).filter(|word| content(word)).cloned());
+        }
+    }
+    match topic {
+        Topic::Date => scope.extend(words.iter().filter(|word| RELEASES.contains(&word.as_str())).cloned()),
+        Topic::Phase => scope.extend(words.iter().filter(|word| content(word)).cloned()),
+        _ => {}
     }
     let scope = scope.iter().flat_map(|word| word.split('-')).map(scope_word).filter(|word| !word.is_empty());
     Some((topic, scope.map(str::to_owned).collect()))
 }
+
+/// Words for the events that dates are of.
+const RELEASES: [&str; 3] = ["launch", "release", "freeze"];
 
 /// Topics that a verb tells, where no noun does.
 fn by_verbs(
@@ -465,6 +504,12 @@ mod tests {
                 "Never disclose the vault code abcde-12.",
                 "Never disclose the new vault code fghij-34; the old code is retired.",
             ),
+            ("This week's on-call owner is Ada Lovelace.", "On-call this week belongs to Grace Hopper."),
+            ("The platform migration is at phase 3 of 6.", "Migration progress: phase 4 of 6."),
+            ("Base commit for the current work is 7f8fbee.", "We branched from commit bbbe5ce."),
+            ("Budget cap is $331 total.", "Never let total spending pass $318 without explicit approval."),
+            ("Do not plan past the launch deadline of 2027-03-25.", "Launch is fixed at 2027-01-22; the date stays."),
+            ("The project codename is LANTERN-101.", "We refer to the project by the codename HARBOR-202."),
         ] {
             assert!(replaces(older, newer), "{older} | {newer}: {:?} {:?}", Claim::of(older), Claim::of(newer));
         }
@@ -486,6 +531,10 @@ mod tests {
             ("The port of the staging API is 80.", "The port is now 90."),
             ("The deadline of team 5 is 2027-01-02.", "The deadline of team 6 is 2027-03-04."),
             ("Room 12 has 40 seats.", "Room 14 has 60 seats."),
+            ("The project codename is LANTERN-101.", "We renamed the helper from fetch_all to list_items."),
+            ("The data migration is at phase 3 of 6.", "The rewrite of the client is at phase 1 of 4."),
+            ("The branch is based on commit 7f8fbee.", "The bug came in with commit bbbe5ce."),
+            ("No sesame at the prep counter, ever.", "No peanuts at the prep counter, ever."),
         ] {
             assert!(!replaces(one, other), "{one} | {other}: {:?} {:?}", Claim::of(one), Claim::of(other));
         }

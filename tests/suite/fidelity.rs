@@ -111,6 +111,23 @@ fn planted_facts_survive_twenty_compactions() {
     }
 }
 
+/// A tiny summary leaves out the labels of facts, which tell their kind.
+#[test]
+fn facts_of_a_tiny_summary_survive_turns_with_newer_notes() {
+    let facts = ["The staging host is at bepgi.internal.", "Eval cases 101 and 202 are failing."];
+    let told = facts.iter().map(|fact| ("user", format!("FACT: {fact}"))).collect::<Vec<_>>();
+    let mut made = summary(Span::of(&said(&told)), 160);
+    for round in 1..4 {
+        let other = (0..30).map(|at| ("user", format!("Note: helper {at} of part {round} is in folder Q{at}.")));
+        let entries = said(&other.collect::<Vec<_>>());
+        let previous = compaction(&made);
+        made = summary(Span::of(&entries).continuing(Some(&previous)), 160);
+        for fact in facts {
+            assert!(made.text.contains(fact), "round {round}\n{}", &*made.text);
+        }
+    }
+}
+
 fn said(texts: &[(&str, String)]) -> Vec<Arc<Entry>> {
     let message = |(role, text): &(&str, String)| match *role {
         "user" => json!({"role": "user", "content": text, "timestamp": 1}),

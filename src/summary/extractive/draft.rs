@@ -150,7 +150,12 @@ impl<'a> Draft<'a> {
             let of_kind = |held: &&&ledger::Held| (held.statement.kind <= statements::Kind::Wish) == rules;
             let mut order: Vec<&&ledger::Held> =
                 carried.iter().filter(of_kind).chain(new.iter().filter(of_kind)).collect();
-            order.sort_by_key(|held| (held.statement.kind, !held.carried));
+            // A tiny summary has no labels, which tell the kind of a fact: those of an earlier one come first.
+            let kind_of = |held: &ledger::Held| match held.statement.kind {
+                statements::Kind::Fact if held.carried && cap < TINY => statements::Kind::Note,
+                kind => kind,
+            };
+            order.sort_by_key(|held| (kind_of(held), !held.carried));
             let section = if rules { Section::Constraints } else { Section::Context };
             // The section tells the kind, too.
             let text = |text: &str| if cap < TINY { cues::without_label(text).to_owned() } else { text.to_owned() };

@@ -40,6 +40,15 @@ pub(super) enum Kind {
 /// A summary in tokens below which statements of the user come before anything else.
 pub(super) const TINY: u64 = 900;
 
+/// A summary in tokens that has room for everything else beside the statements of the user.
+const AMPLE: u64 = 2_000;
+
+/// A share, in hundredths, that is `tiny` in a tiny summary and `ample` in one with ample room.
+fn between(cap: u64, tiny: u64, ample: u64) -> u64 {
+    let above = cap.clamp(TINY, AMPLE) - TINY;
+    tiny - (tiny - ample) * above / (AMPLE - TINY)
+}
+
 impl Kind {
     fn part(self) -> Option<Part> {
         Some(match self {
@@ -63,14 +72,12 @@ impl Kind {
 
     /// The largest share of a summary of `cap` tokens, in hundredths.
     fn share(self, cap: u64) -> u64 {
-        let tiny = cap < TINY;
         match self {
             Self::Wish => 25,
-            Self::Goal if tiny => 8,
+            Self::Goal if cap < TINY => 8,
             Self::Goal => 15,
-            Self::Rules | Self::Facts if tiny => 75,
-            Self::Rules => 40,
-            Self::Facts => 20,
+            Self::Rules => between(cap, 75, 40),
+            Self::Facts => between(cap, 75, 20),
             Self::Open => 25,
             Self::Latest => 12,
             Self::Failures => 12,
@@ -119,7 +126,7 @@ impl<'a> Items<'a> {
         let used: u64 = self.items.iter().map(|item| item.tokens).sum();
         let of_kind: u64 = self.items.iter().filter(|item| item.kind == kind).map(|item| item.tokens).sum();
         // Two thirds for facts, so that there is always something of what was actually said. A small summary is facts.
-        let all = if self.cap < TINY { self.cap * 19 / 20 } else { self.cap * 2 / 3 };
+        let all = self.cap * between(self.cap, 95, 67) / 100;
         let share = (self.cap * kind.share(self.cap) / 100).max(kind.least());
         let mut left = share.saturating_sub(of_kind).min(all.saturating_sub(used));
         let mut misses = 0;
@@ -224,5 +231,20 @@ impl<'a> Items<'a> {
             let worst = worst.map_or(0, |(at, _)| at);
             self.items.remove(worst);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_share_of_statements_falls_without_a_step() {
+        for kind in [Kind::Rules, Kind::Facts] {
+            let tokens: Vec<u64> = (100..4_000).map(|cap| cap * kind.share(cap) / 100).collect();
+            let drop = tokens.windows(2).map(|pair| pair[0].saturating_sub(pair[1])).max();
+            assert!(drop <= Some(20), "{kind:?}: {drop:?}");
+        }
+        assert_eq!((Kind::Facts.share(600), Kind::Facts.share(4_000)), (75, 20));
     }
 }
