@@ -14,11 +14,12 @@ const SIZE: u64 = 6;
 /// The environment variable with another size, in MB.
 const SIZE_VARIABLE: &str = "ABRIDGED_CANCELLED_MB";
 
-/// The answer to a cancelled request comes at most so late: this part of the pings before the answer of the whole request,
-const PART: usize = 3;
+/// The size of a session that is forked, in MB. The index of a smaller fork is made with it, and is not left in its middle.
+const FORKED: u64 = 24;
 
-/// and so many more, which take less than two tenths of a second. A step of the work that is under way is not left in its middle.
-const MORE: usize = 2_500;
+/// The answer to a cancelled request comes at most so late: this part of the pings before the answer of the whole request, and
+/// those before the answer of a load, or half of the whole. A step of the work that is under way is not left in its middle.
+const PART: usize = 3;
 
 /// The most runs of a request whose answer seems to come late: another process may have the processors for a while. A request
 /// that does not hear its cancellation is late each time.
@@ -149,24 +150,28 @@ enum Cancelled {
 }
 
 /// A run in which the answer to a cancelled request comes late. `before`: the number of pings before its cancellation.
-fn is_late(request: &Request, large: &str, before: usize) -> Option<String> {
+fn is_late(request: &Request, large: &str, step: usize, before: usize) -> Option<String> {
     let (whole, answer) = pings_before(request, large, Cancelled::Never);
     assert!(answer.is_ok(), "{}: {answer:?}", request.method);
     let (until, answer) = pings_before(request, large, Cancelled::After(before));
     let is_right = answer.as_ref().err().is_none_or(|error| error["code"] == json!(-32800));
     assert!(is_right, "{}: {answer:?}", request.method);
-    (until > whole / PART + MORE).then(|| format!("{}: {until} of {whole} pings", request.method))
+    (until > whole / PART + step.min(whole / 2)).then(|| format!("{}: {until} of {whole} pings", request.method))
 }
 
 #[test]
 fn a_long_request_is_answered_soon_after_it_is_cancelled() {
-    let size = (number(SIZE_VARIABLE, SIZE) as usize) << 20;
-    let large = session("large", size);
+    let size = number(SIZE_VARIABLE, SIZE);
+    let [large, forked] = [size, size.max(FORKED)].map(|size| session("large", (size as usize) << 20));
     let mut late = Vec::new();
     let some = |request: &Request| is_whole() || SOME.contains(&request.method);
-    for request in requests().into_iter().filter(some) {
+    let requests = requests();
+    let load = requests.iter().find(|request| request.method == "session/load").expect("a load");
+    let (step, _) = pings_before(load, &large, Cancelled::Never);
+    for request in requests.iter().filter(|request| some(request)) {
+        let large = if request.method == "session/fork" { &forked } else { &large };
         for before in [0, SOON] {
-            let runs: Vec<String> = (0..RUNS).map_while(|_| is_late(&request, &large, before)).collect();
+            let runs: Vec<String> = (0..RUNS).map_while(|_| is_late(request, large, step, before)).collect();
             late.extend((runs.len() == RUNS).then_some(runs));
         }
     }
