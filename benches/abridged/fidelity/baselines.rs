@@ -21,6 +21,9 @@ pub const METHODS: &[Method] = &[
     ("names only", names_only),
 ];
 
+/// The span without a limit: what any method can reach.
+pub const CEILING: Method = ("whole span", |cut, _| transcript(cut.span).join("\n"));
+
 fn size(line: &str) -> u64 {
     u64::from(tokens::of_text(line)) + 1
 }
