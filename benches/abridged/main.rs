@@ -14,6 +14,7 @@ mod fidelity;
 mod hooks;
 mod models;
 mod pairs;
+mod preparing;
 mod redacting;
 mod sessions;
 mod trees;
@@ -63,6 +64,7 @@ const GROUPS: &[Group] = &[
     ("redaction", redacting::redactions),
     ("compaction", whole_compaction),
     ("models", models::models),
+    ("preparing", preparing::preparations),
     ("ending", ending::endings),
     ("ahead", ahead::splices),
     ("hooks", hooks::hooks),

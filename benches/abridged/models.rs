@@ -119,7 +119,11 @@ fn whole(report: &mut Report) {
 pub struct Provider {
     url: String,
     last_bytes: LastBytes,
+    first_head: FirstHead,
 }
+
+/// The time of the head of the first request, since the heads were forgotten.
+type FirstHead = Arc<Mutex<Option<Instant>>>;
 
 /// The times at which the last bytes of the latest summary and of the latest answer were sent.
 type LastBytes = Arc<Mutex<Option<(Instant, Instant)>>>;
@@ -130,14 +134,25 @@ impl Provider {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let url = format!("http://{}/v1", listener.local_addr().expect("an address"));
         let last_bytes = LastBytes::default();
-        let noted = last_bytes.clone();
+        let first_head = FirstHead::default();
+        let (noted, head) = (last_bytes.clone(), first_head.clone());
         std::thread::spawn(move || {
             for connection in listener.incoming().flatten() {
-                let noted = noted.clone();
-                std::thread::spawn(move || serve(connection, &noted));
+                let (noted, head) = (noted.clone(), head.clone());
+                std::thread::spawn(move || serve(connection, &noted, &head));
             }
         });
-        Self { url, last_bytes }
+        Self { url, last_bytes, first_head }
+    }
+
+    /// Forgets the requests so far.
+    pub fn forget_heads(&self) {
+        *self.first_head.lock().expect("no panic") = None;
+    }
+
+    /// The time of the head of the first request.
+    pub fn first_head(&self) -> Instant {
+        self.first_head.lock().expect("no panic").expect("it was asked")
     }
 
     /// The `baseUrl` of its model.
@@ -167,7 +182,11 @@ pub fn length_of_body(from: &mut impl BufRead) -> Option<usize> {
     }
 }
 
-fn serve(connection: std::net::TcpStream, last_bytes: &Mutex<Option<(Instant, Instant)>>) {
+fn serve(
+    connection: std::net::TcpStream,
+    last_bytes: &Mutex<Option<(Instant, Instant)>>,
+    first_head: &Mutex<Option<Instant>>,
+) {
     /// It has headings of a history summary and of a turn prefix, so that it serves as both.
     const SUMMARY: &str =
         "## Original Request\nGo on.\n\n## Goal\nGo on.\n\n## Progress\n### Done\n- [x] much\n\n## Next Steps\n1. more";
@@ -175,6 +194,7 @@ fn serve(connection: std::net::TcpStream, last_bytes: &Mutex<Option<(Instant, In
     let mut to = connection;
     loop {
         let Some(length) = length_of_body(&mut from) else { return };
+        first_head.lock().expect("no panic").get_or_insert_with(Instant::now);
         let mut body = vec![0; length];
         if from.read_exact(&mut body).is_err() {
             return;

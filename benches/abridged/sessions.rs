@@ -116,7 +116,7 @@ pub fn named_session(path: &Path, id: &str, bytes: u64) {
 }
 
 /// Resident memory and its peak, in MB.
-fn memory(daemon: &Daemon) -> (f64, f64) {
+pub fn memory(daemon: &Daemon) -> (f64, f64) {
     let status = fs::read_to_string(format!("/proc/{}/status", daemon.id())).unwrap_or_default();
     let field = |name: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
