@@ -16,7 +16,7 @@ use crate::{
         tokens::{self, Estimator},
     },
     models::{ModelRef, learned::Learned},
-    settings::{Sourced, Style},
+    settings::{EstimatorSetting, Sourced, Style},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,6 +26,8 @@ use std::sync::Arc;
 pub struct PlanRequest {
     /// The path to the leaf.
     pub path: Path,
+    /// Whether the tokenizer has counted the session. The plan says the same whatever other work has counted meanwhile.
+    pub is_counted: bool,
     /// The settings in force.
     pub settings: Arc<Sourced>,
     /// The model.
@@ -103,7 +105,11 @@ impl PlanRequest {
     /// When there is nothing to compact, or the work is cancelled.
     pub fn plan(self, stop: &dyn Fn() -> bool) -> Result<Planned, NoPlan> {
         let settings = &self.settings.settings;
-        let estimator = settings.tokens.estimator.into();
+        let estimator = match settings.tokens.estimator {
+            // Nobody waits for the count of a large context: its sizes are safe estimates until it is counted.
+            EstimatorSetting::Auto if !self.is_counted && self.bytes() > COUNTED_AT_ONCE => Estimator::Chars,
+            estimator => estimator.into(),
+        };
         if estimator == Estimator::Tiktoken {
             tokens::load();
             for entry in &self.path[self.path.first_kept()..] {
@@ -172,6 +178,16 @@ impl PlanRequest {
     }
 }
 
+impl PlanRequest {
+    /// The size of the context, in bytes of its lines.
+    fn bytes(&self) -> usize {
+        self.path[self.path.first_kept()..].iter().map(|entry| entry.line().len()).sum()
+    }
+}
+
+/// The largest context that is counted for a plan, in bytes of its lines: nine milliseconds.
+const COUNTED_AT_ONCE: usize = 256 << 10;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -199,6 +215,7 @@ mod tests {
             "models": [{"provider": "openai", "id": "m", "contextWindow": 100_000}]});
         PlanRequest {
             path,
+            is_counted: false,
             settings: Arc::new(Layers::of(vec![(Source::Global, settings)]).sourced()),
             model: ModelRef::parse("openai/m"),
             learned: Learned::default(),
@@ -260,6 +277,25 @@ mod tests {
     fn a_cancelled_count_has_no_plan() {
         let plan = request(Cause::Due, "o200k_base").plan(&|| true);
         assert!(matches!(plan, Err(NoPlan::Cancelled)));
+    }
+
+    #[test]
+    fn a_large_context_that_was_not_counted_is_planned_by_its_characters() {
+        let estimator = |is_counted: bool, messages: usize| {
+            let mut request = request(Cause::Asked, "auto");
+            let mut path = Path::default();
+            for at in 0..messages {
+                let parent = at.checked_sub(1).map(|before| format!("e{before}"));
+                let message = json!({"role": "user", "content": "abc ".repeat(2_000)});
+                let line = json!({"type": "message", "id": format!("e{at}"), "parentId": parent, "message": message});
+                path.push(Arc::new(Entry::parse(line.to_string().into()).expect("an entry")));
+            }
+            (request.path, request.is_counted) = (path, is_counted);
+            plan(request).demand.scale.estimator()
+        };
+        assert_eq!(estimator(false, 40), Estimator::Chars);
+        assert_eq!(estimator(true, 40), Estimator::Tiktoken);
+        assert_eq!(estimator(false, 8), Estimator::Tiktoken);
     }
 
     #[test]

@@ -406,7 +406,7 @@ impl Core {
                 let time = Standing::of(self).time_of(&params);
                 let steps = compacting::begin(&mut self.base, &mut self.upkeep, params, ticket, time);
                 self.follow(steps);
-                self.base.count().into()
+                self.base.count_at_rest().into()
             }
             Command::Turn(request) => prompting::begin(&mut self.base, &mut self.turns, *request, ticket).into(),
             Command::Transfer(request) => {
@@ -415,7 +415,7 @@ impl Core {
             Command::Call(call) => {
                 call(self, ticket);
                 // Not at the opening: a client may open a thousand sessions and look at one.
-                self.base.count().into()
+                self.base.count_at_rest().into()
             }
             Command::HandOver => ticket.leave_to(Effect::HandOver).into(),
             Command::Close => {

@@ -4,6 +4,7 @@
 pub mod blocking;
 pub mod draft;
 pub mod export;
+pub mod floor;
 pub mod hooks;
 pub mod pool;
 pub mod progress;

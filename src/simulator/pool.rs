@@ -1,12 +1,10 @@
 //! Blocking work of jobs, on virtual time.
 
-use crate::{
-    ask::{
-        Pending,
-        clock::{Clock as _, after},
-        virtual_clock::VirtualClock,
-    },
-    session::jobs::blocking::{Blocking, Pool},
+use crate::ask::{
+    Pending,
+    clock::{Clock as _, after},
+    pool::{Blocking, Pool},
+    virtual_clock::VirtualClock,
 };
 use std::time::Duration;
 

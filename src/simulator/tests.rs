@@ -7,7 +7,15 @@ use super::{
     tasks::Tasks,
 };
 use crate::{
-    ask::{access::ModelAccess, purpose::Purpose, rank::Rank, virtual_clock::VirtualClock},
+    ask::{
+        Pending,
+        access::ModelAccess,
+        clock::{Clock as _, after},
+        pool::{Blocking, Pool},
+        purpose::Purpose,
+        rank::Rank,
+        virtual_clock::VirtualClock,
+    },
     compaction::{
         draft::Draft,
         plan::Plan,
@@ -39,7 +47,10 @@ use crate::{
 use jiff::Timestamp;
 use serde_json::json;
 use std::{
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -78,6 +89,7 @@ fn path(entries: usize) -> Path {
 
 fn plan(entries: usize) -> Plan {
     let request = PlanRequest {
+        is_counted: true,
         path: path(entries),
         settings: settings(),
         model: None,
@@ -128,6 +140,15 @@ impl World {
     }
 
     fn drafting(plan: Plan, script: Script, candidates: Vec<Candidate>) -> Self {
+        Self::in_pool(plan, script, candidates, |clock| VirtualPool { clock, longest: Duration::from_millis(100) })
+    }
+
+    fn in_pool<P: Pool + 'static>(
+        plan: Plan,
+        script: Script,
+        candidates: Vec<Candidate>,
+        pool: impl Fn(VirtualClock) -> P,
+    ) -> Self {
         let clock = VirtualClock::seeded(7);
         let models = Models::new(clock.clone(), script);
         let (stop, told) = (Stop::default(), Arc::new(Mutex::new(Vec::new())));
@@ -148,7 +169,7 @@ impl World {
         };
         let access = ModelAccess::of(models.routes(), Windows::in_memory());
         let job = DraftJob { session: "s".into(), order, access };
-        let pool = VirtualPool { clock: clock.clone(), longest: Duration::from_millis(100) };
+        let pool = pool(clock.clone());
         let mut tasks = Tasks::default();
         let steps = told.clone();
         tasks.start(1, async move {
@@ -181,6 +202,50 @@ impl World {
     fn outcomes(&self) -> Vec<Outcome> {
         self.models.take_ended().iter().map(|it| it.outcome).collect()
     }
+}
+
+/// A pool whose second work, the floor of a large span, takes a minute, or is dropped.
+struct SlowFloor {
+    clock: VirtualClock,
+    works: AtomicUsize,
+    drops: bool,
+}
+
+impl Pool for SlowFloor {
+    fn run(&self, work: Blocking) -> Pending<'_, ()> {
+        let is_floor = self.works.fetch_add(1, Ordering::Relaxed) == 1;
+        Box::pin(async move {
+            if is_floor {
+                self.clock.sleep_until(after(self.clock.now(), Duration::from_secs(60))).await;
+            }
+            if !(is_floor && self.drops) {
+                work();
+            }
+        })
+    }
+}
+
+/// A draft of a large span whose floor takes a minute.
+fn with_slow_floor(drops: bool) -> World {
+    let script = Script { models: [(MODEL.to_owned(), vec![])].into() };
+    let pool = |clock| SlowFloor { clock, works: AtomicUsize::new(0), drops };
+    World::in_pool(plan(60), script, vec![at_provider(MODEL)], pool)
+}
+
+#[test]
+fn a_model_is_asked_while_the_floor_of_a_large_span_is_made() {
+    let mut world = with_slow_floor(false);
+    world.asks();
+    assert_eq!(world.clock.passed(), Duration::ZERO);
+    let draft = world.ends().expect("a draft");
+    assert!(world.clock.passed() >= Duration::from_secs(60), "its lists of files come with the floor");
+    assert_eq!((draft.made.by.is_some(), reasons(&draft)), (true, vec![]));
+}
+
+#[test]
+fn without_a_floor_there_is_no_draft() {
+    let mut world = with_slow_floor(true);
+    assert!(matches!(world.ends(), Err(Failure::Internal(_))));
 }
 
 fn reasons(draft: &Draft) -> Vec<&str> {

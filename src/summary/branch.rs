@@ -7,7 +7,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::{files::FileLists, model::transcript::transcript, span::Span};
+use super::{files::FileLists, model::transcript::piece, span::Span};
 use crate::{
     conversation::{
         entry::{Body, Entry},
@@ -103,7 +103,7 @@ pub fn has_content(left: &[Arc<Entry>]) -> bool {
 /// The text of an entry as a summarizer reads it, not cleaned. A compaction counts as a message with its summary.
 fn said(entry: &Arc<Entry>) -> Option<String> {
     let as_message = summary_message(entry);
-    transcript(&[as_message.as_ref().unwrap_or(entry)], &str::to_owned, &|| false).pop()
+    piece(as_message.as_ref().unwrap_or(entry), &str::to_owned)
 }
 
 /// The summary of a compaction as a message of its own.

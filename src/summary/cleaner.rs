@@ -24,8 +24,8 @@ struct Known {
     bytes: usize,
 }
 
-/// The largest size of the results that a cleaner keeps, in bytes: a context of two million tokens.
-const KEPT_CLEANED: usize = 16 << 20;
+/// The largest size of the results that a cleaner keeps, in bytes: a context of a million tokens.
+const KEPT_CLEANED: usize = 8 << 20;
 
 impl Cleaner {
     /// A cleaner with these settings.
@@ -33,6 +33,12 @@ impl Cleaner {
     pub fn new(settings: &Settings) -> Self {
         let todo_tools = settings.tools.todo.clone();
         Self { secrets: settings.redaction.secrets(), todo_tools, known: RefCell::default() }
+    }
+
+    /// Whether secrets are removed.
+    #[must_use]
+    pub fn secrets(&self) -> Secrets {
+        self.secrets
     }
 
     /// Tools that hold a todo list, beside the known ones.
@@ -47,7 +53,7 @@ impl Cleaner {
         if let Some(known) = self.known.borrow().cleaned.get(text) {
             return known.clone();
         }
-        let cleaned = Clean::assembled(escape_tags(&self.secrets.clean(text)));
+        let cleaned = clean(self.secrets, text);
         let mut known = self.known.borrow_mut();
         let bytes = known.bytes + text.len() + cleaned.len();
         if bytes <= KEPT_CLEANED {
@@ -56,4 +62,10 @@ impl Cleaner {
         }
         cleaned
     }
+}
+
+/// The cleaned form of a text.
+#[must_use]
+pub fn clean(secrets: Secrets, text: &str) -> Clean {
+    Clean::assembled(escape_tags(&secrets.clean(text)))
 }

@@ -98,7 +98,7 @@ pub struct Wishes<'a> {
 /// let text = "DB_PASSWORD=hunter2hunter2".to_owned();
 /// let summary = Summary { text, short: Default::default(), files: Default::default() };
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Summary {
     /// The text, with its file lists at the end.
     pub text: Clean,

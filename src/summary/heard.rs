@@ -58,9 +58,9 @@ const LONGEST_RESULT: usize = 24_000;
 /// How much of one answer is looked at, in characters.
 const LONGEST_ANSWER: usize = 200_000;
 
-/// The largest conversation that is heard whole, in bytes of its lines: four million tokens, more than any window. The facts
+/// The largest conversation that is heard whole, in bytes of its lines: two million tokens, more than any window in use. The facts
 /// of a larger one come from its newest part, and from the messages of the user, the same size of them.
-const HEARD: usize = 16 << 20;
+const HEARD: usize = 8 << 20;
 
 /// Whether entries are heard, from the newest to the oldest.
 struct Hearing {

@@ -112,27 +112,43 @@ impl<'a> Span<'a> {
         self.following.iter()
     }
 
-    /// The texts of the user in the span.
+    /// The newest texts of the user in the span, enough to tell their language.
     #[must_use]
     pub fn said_by_user(&self) -> Vec<String> {
-        said_by_user(self.unpinned(self.history).chain(self.unpinned(self.turn_prefix)))
+        said_by_user(self.unpinned(self.turn_prefix).rev().chain(self.unpinned(self.history).rev()))
     }
 
-    /// The texts of the user after the span.
+    /// The newest texts of the user after the span, enough to tell their language.
     #[must_use]
     pub fn said_by_user_later(&self) -> Vec<String> {
-        said_by_user(self.following.iter())
+        said_by_user(self.following.iter().rev())
     }
 
-    fn unpinned(&self, entries: &'a [Arc<Entry>]) -> impl Iterator<Item = &'a Arc<Entry>> {
+    /// The size of its messages, in bytes of their lines.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.history.iter().chain(self.turn_prefix).map(|entry| entry.line().len()).sum()
+    }
+
+    fn unpinned(&self, entries: &'a [Arc<Entry>]) -> impl DoubleEndedIterator<Item = &'a Arc<Entry>> {
         let pinned = self.pinned;
         entries.iter().filter(move |entry| pinned.is_none_or(|pinned| !pinned.contains(&entry.id)))
     }
 }
 
+/// Texts of the user that tell a language, in bytes.
+const TELLING: usize = 64 << 10;
+
+/// The first texts of the user among these entries.
 fn said_by_user<'a>(entries: impl Iterator<Item = &'a Arc<Entry>>) -> Vec<String> {
     let text = |entry: &Arc<Entry>| entry.message_once().map(|message| message.text());
-    entries.filter(|entry| entry.is_from(Role::User)).filter_map(text).collect()
+    let texts = entries.filter(|entry| entry.is_from(Role::User)).filter_map(text);
+    let before = |sum: &mut usize, text: String| {
+        let before = *sum;
+        *sum += text.len();
+        (before < TELLING).then_some(text)
+    };
+    texts.scan(0, before).collect()
 }
 
 #[cfg(test)]
@@ -144,7 +160,10 @@ mod tests {
         summary::{
             cleaner::Cleaner,
             extractive::{self, Summary},
-            model::{brief::Part, material::Material},
+            model::{
+                brief::Part,
+                material::{Added, Material},
+            },
         },
     };
     use serde_json::{Value, json};
@@ -257,5 +276,22 @@ mod tests {
         assert!(!summary.text.contains("настройки"));
         let material = material(span, &summary);
         assert!(material.script.is_some() && material.history.len() == 1);
+    }
+
+    /// A limit is shared out before the lists of files and the facts are there: they have the most that they may have.
+    #[test]
+    fn the_texts_that_are_added_to_a_summary_may_come_later() {
+        let entries = [user("a", "Please port the lexer. Never use macros."), edit("b", "src/lexer.rs")];
+        let span = Span::of(&entries);
+        let summary = extracted(span);
+        let (now, cleaner) = (material(span, &summary), Cleaner::new(&Settings::default()));
+        let later = Material::unread(span, 2_000, cleaner.secrets(), SCALE);
+        let (exact, least) = (now.shares(), later.shares());
+        assert!(least.history < exact.history && least.rules > exact.rules, "{least:?} {exact:?}");
+        assert_eq!(later.history.chunk(0, 10_000), now.history.chunk(0, 10_000));
+        later.add(Added::of(span, &summary.files, 2_000, &cleaner, SCALE, &|| false));
+        assert_eq!(later.shares(), exact);
+        let text = later.compose(None, None);
+        assert!(text.contains("Never use macros.") && text.ends_with("src/lexer.rs\n</modified-files>"), "{text}");
     }
 }

@@ -43,6 +43,7 @@ const SHELL: &[&str] = &[
     "ask/clock",
     "ask/virtual_clock",
     "summary/model/writer",
+    "ask/later",
     "ask/slots",
     "models/windows",
     "log/bytes",

@@ -126,6 +126,7 @@ fn request(path: &Path, window: u64, overhead: u64, cause: Cause) -> PlanRequest
     let prompt = "word ".repeat((overhead as f64 * 4.0 / 1.35 / 5.0) as usize);
     PlanRequest {
         path: path.clone(),
+        is_counted: true,
         settings: Arc::new(layers.sourced()),
         model: Some(abridged::models::ModelRef { provider: "openai".into(), id: "m".into() }),
         learned: abridged::models::learned::Learned::default(),

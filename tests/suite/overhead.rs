@@ -477,6 +477,7 @@ impl World {
     fn compact_unchecked(&mut self, keep: u64) -> Option<u64> {
         let request = PlanRequest {
             path: self.path.clone(),
+            is_counted: true,
             settings: self.settings.clone(),
             model: Some(self.model.clone()),
             learned: abridged::models::learned::Learned::default(),

@@ -235,6 +235,7 @@ impl Base {
         let path = self.state.path().clone();
         let model = self.state.model(&path);
         PlanRequest {
+            is_counted: self.state.estimator() == self.state.wanted_estimator(),
             settings: self.state.settings().clone(),
             learned: self.state.learned.clone(),
             instructions: self.state.instructions().clone(),

@@ -151,6 +151,12 @@ impl Command {
         matches!(self, Self::Close)
     }
 
+    /// Whether it compacts the session.
+    #[must_use]
+    pub fn compacts(&self) -> bool {
+        matches!(self, Self::Compact(params) if params.dry_run != Some(true))
+    }
+
     /// Whether a cancel stops it before it begins.
     #[must_use]
     pub fn can_be_cancelled(&self) -> bool {

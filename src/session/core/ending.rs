@@ -486,7 +486,10 @@ impl Core {
                 self.base.state.change(|history| history.wake(path));
                 let steps = self.upkeep.ahead.wake(&self.base.facts());
                 self.follow(steps);
-                self.base.count();
+                // A compaction leaves little to count.
+                if !self.base.queue.has(Command::compacts) {
+                    self.base.count();
+                }
             }
             Err(error) => {
                 let failure = Failure::from(error);

@@ -287,3 +287,17 @@ fn the_first_edit_of_a_session_has_its_entries_counted() {
     let work = log_work(held.turn()).expect("a write");
     assert!(matches!(job(held.back(work)), Job::Count(_)));
 }
+
+#[test]
+fn a_compaction_has_no_entries_counted_that_it_covers() {
+    let is_count = |effect: &Effect| matches!(effect, Effect::Start(job) if matches!(**job, Job::Count(_)));
+    let given = SessionData { settings: Some(json!({"tokens": {"estimator": "auto"}})), ..SessionData::default() };
+    let mut held = Held::given(given, ModelRef { provider: "p".to_owned(), id: "m".to_owned() });
+    held.compact(1);
+    assert!(!held.turn().iter().any(is_count));
+    held.call::<SessionStatus>(2, json!({}));
+    assert!(!held.turn().iter().any(is_count), "a client looks at it meanwhile");
+    held.cancel(3);
+    held.call::<SessionStatus>(4, json!({}));
+    assert!(held.turn().iter().any(is_count));
+}

@@ -1,40 +1,29 @@
 //! Work of a job that blocks.
 
 use super::defect;
-use crate::{ask::Pending, protocol::errors::Failure};
-use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, Mutex, PoisonError},
+use crate::{
+    ask::pool::{Pool, in_pool},
+    protocol::errors::Failure,
 };
-
-/// Work that blocks: it counts tokens and reads long texts.
-pub type Blocking = Box<dyn FnOnce() + Send>;
-
-/// Runs work that blocks, apart from the tasks that wait.
-pub trait Pool: Send + Sync {
-    /// Runs `work` and waits for its end. A pool that shuts down may drop it. It does not panic.
-    fn run(&self, work: Blocking) -> Pending<'_, ()>;
-}
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The result of work in the pool. A panic is an error of the work.
 pub async fn blocking<T: Send + 'static>(
     pool: &dyn Pool,
     work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Failure> {
-    let done = Arc::new(Mutex::new(None));
-    let result = done.clone();
-    let work = move || {
-        let worked = catch_unwind(AssertUnwindSafe(work)).ok();
-        *result.lock().unwrap_or_else(PoisonError::into_inner) = worked;
-    };
-    pool.run(Box::new(work)).await;
-    let done = done.lock().unwrap_or_else(PoisonError::into_inner).take();
-    done.unwrap_or_else(|| Err(defect()))
+    // A pool is not expected to survive a panic.
+    let work = move || catch_unwind(AssertUnwindSafe(work));
+    match in_pool(pool, work).await {
+        Some(Ok(done)) => done,
+        Some(Err(_)) | None => Err(defect()),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ask::{Pending, pool::Blocking};
     use std::{
         future,
         pin::pin,

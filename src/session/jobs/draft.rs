@@ -3,13 +3,14 @@
 
 use super::{
     DraftOrder, Focus,
-    blocking::{Pool, blocking},
+    blocking::blocking,
     defect,
+    floor::{Begun, FloorOrder, READ_AT_ONCE},
     hooks::{Additions, Asking, Hooked},
     progress::{Progress, Tell},
 };
 use crate::{
-    ask::{access::ModelAccess, request::Origin},
+    ask::{access::ModelAccess, later::both, pool::Pool, request::Origin},
     compaction::{
         draft::{Draft, Supplied},
         ladder,
@@ -18,7 +19,7 @@ use crate::{
     ids::SessionId,
     models::{ModelRef, candidates::Candidate},
     prompts::Prompt,
-    protocol::errors::{Failure, Nothing},
+    protocol::errors::Failure,
     redact::Clean,
     settings::{Settings, Sourced},
     summary::{
@@ -87,26 +88,16 @@ async fn drafted(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Draft
     let scale = plan.demand.scale;
     let reserve = plan.demand.budget.reserve;
     let asks = !candidates.is_empty();
-    let (sourced, wishes, stopped) = (settings.clone(), focus.clone(), stop.clone());
-    let floor = move || {
-        let settings = &sourced.settings;
-        let stop = || stopped.requested();
-        // The model reads the same texts: each is redacted once for both.
-        let cleaner = Cleaner::new(settings);
-        let mut floor = extracted(plan, &wishes, settings, &cleaner, &stop)?;
-        floor.supplied = Supplied { context: more, data, ..Supplied::default() };
-        floor.made.rejected.extend(refused);
-        let cap = floor.room_for_summary();
-        // Without messages, or without room for more than a few lines, a model has nothing to add.
-        let adds = cap >= LEAST_SUMMARY && !floor.plan.summarized().is_empty();
-        let material =
-            (asks && adds).then(|| Material::of(floor.plan.span(), &floor.summary.files, cap, &cleaner, scale, &stop));
-        let secrets = settings.redaction.secrets();
-        let native = native.filter(|_| material.is_some()).map(|native| native.job(&floor.plan, secrets));
-        Ok((floor, material, native))
+    let order = FloorOrder {
+        plan,
+        focus: focus.clone(),
+        settings: settings.clone(),
+        stop: stop.clone(),
+        supplied: Supplied { context: more, data, ..Supplied::default() },
+        refused,
     };
-    let (floor, material, native) = blocking(pool, floor).await?;
-    let Some(material) = material else { return by_whom_it_must(floor, only.as_ref()) };
+    let Begun { floor, material, native } = blocking(pool, move || order.begin(asks, native)).await?;
+    let Some(material) = material else { return by_whom_it_must(floor.drafted(pool).await?, only.as_ref()) };
     let mut prompts = (*settings.prompts).clone();
     let secrets = settings.settings.redaction.secrets();
     let prompt = prompt.map(|prompt| secrets.clean(&prompt));
@@ -135,9 +126,13 @@ async fn drafted(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Draft
         access,
     };
     let tell = |step| tell(Progress::Summary(step));
-    let Some(Summarized { written, native, mut made }) = stop.unless_requested(by_models(&job, &tell)).await else {
-        return Err(Failure::Cancelled);
-    };
+    let added = job.material.clone();
+    // Without a floor nothing is compacted, so the requests end with it.
+    // Without optimization futures inside of each other need more stack than a thread has.
+    let (floor, asked) = (Box::pin(floor.adding(added, pool)), Box::pin(by_models(&job, pool, &tell)));
+    let both = Box::pin(both(floor, asked));
+    let (floor, summarized) = stop.unless_requested(both).await.unwrap_or(Err(Failure::Cancelled))?;
+    let Summarized { written, native, mut made } = summarized;
     made.rejected.splice(0..0, floor.made.rejected.iter().cloned());
     if written.is_none() && native.is_none() {
         return by_whom_it_must(Draft { made, ..floor }, only.as_ref());
@@ -208,36 +203,13 @@ fn rest(
     extractive::part(&extractive::Request { span, wishes, cap, without: None, settings, cleaner, scale, stop }, part)
 }
 
-/// Makes the draft without a model.
-///
-/// # Errors
-/// When the work is cancelled, no draft fits, or the plan makes nothing smaller and its request does not insist.
-pub fn extracted(
-    mut plan: Plan,
-    focus: &Focus,
-    settings: &Settings,
-    cleaner: &Cleaner,
-    stop: &dyn Fn() -> bool,
-) -> Result<Draft, Failure> {
-    // A hook is asked about a plan that makes nothing smaller, too. Without its summary the plan is judged.
-    let judges = plan.demand.insists && !focus.insists();
-    plan.demand.insists = focus.insists();
-    if judges && !ladder::may_shrink(&plan) {
-        return Err(Failure::NothingToCompact(Nothing::WouldNotShrink));
-    }
-    Ok(ladder::extracted(plan, settings, cleaner, focus.wishes(), stop)?)
-}
-
 /// Asks the models. A panic costs only their summary.
-pub(super) async fn by_models(job: &SummaryJob, tell: &(dyn Fn(Step) + Send + Sync)) -> Summarized {
-    caught(summarize(job, tell)).await.unwrap_or_else(|| {
+pub(super) async fn by_models(job: &SummaryJob, pool: &dyn Pool, tell: &(dyn Fn(Step) + Send + Sync)) -> Summarized {
+    caught(summarize(job, pool, tell)).await.unwrap_or_else(|| {
         let rejected = vec![Rejected::model(None, defect().to_string())];
         Summarized { made: Made { rejected, ..Made::default() }, ..Summarized::default() }
     })
 }
-
-/// Least room for a summary by a model, in tokens. A smaller one is extracted.
-pub(super) const LEAST_SUMMARY: u64 = 200;
 
 /// The result of `work`. None where it panics, and then it is not polled again.
 pub(super) async fn caught<T>(work: impl Future<Output = T>) -> Option<T> {
@@ -256,7 +228,11 @@ pub fn requests(plan: &Plan, candidate: &Candidate, settings: &Sourced, stop: &d
     let scale = plan.demand.scale;
     let cap = plan.demand.budget.summary_cap();
     let files = FileLists::default();
-    let material = Material::of(plan.span(), &files, cap, &Cleaner::new(&settings.settings), scale, stop);
+    let span = plan.span();
+    let material = match span.bytes() > READ_AT_ONCE {
+        true => Material::unread(span, cap, settings.settings.redaction.secrets(), scale),
+        false => Material::of(span, &files, cap, &Cleaner::new(&settings.settings), scale, stop),
+    };
     let brief = Brief { prompts: (*settings.prompts).clone(), ..Brief::default() };
     planned(&material, &brief, candidate, plan.demand.budget.reserve, scale).requests
 }

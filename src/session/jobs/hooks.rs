@@ -4,12 +4,9 @@
 pub mod asking;
 pub mod tree;
 
-use super::{
-    blocking::{Pool, blocking},
-    progress::Tell,
-};
+use super::{blocking::blocking, progress::Tell};
 use crate::{
-    ask::{access::ModelAccess, request::Origin},
+    ask::{access::ModelAccess, pool::Pool, request::Origin},
     compaction::{
         draft::{Draft, Supplied},
         ladder,

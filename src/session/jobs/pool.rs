@@ -1,11 +1,13 @@
 //! Runs jobs beside a session, on tokio.
 
 use crate::{
-    ask::Pending,
+    ask::{
+        Pending,
+        pool::{Blocking, Pool},
+    },
     compaction::draft::Draft,
     protocol::errors::Failure,
     session::jobs::{
-        blocking::{Blocking, Pool},
         draft::{DraftJob, draft},
         progress::Progress,
         transfer::{TransferJob, TransferText, transfer},

@@ -7,9 +7,9 @@ mod reference;
 pub use handoff::{DocumentOrigin, HandoffOrder, HandoffText, Maintenance};
 pub use reference::{ReferenceOrder, ReferenceText};
 
-use super::{blocking::Pool, defect, draft::caught, progress::Tell};
+use super::{defect, draft::caught, progress::Tell};
 use crate::{
-    ask::{access::ModelAccess, request::Origin},
+    ask::{access::ModelAccess, pool::Pool, request::Origin},
     conversation::spending::Trigger,
     ids::{EntryId, ModelRef, OperationId},
     log::{history::route::Route, sealed::Blocking},

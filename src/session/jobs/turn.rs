@@ -1,16 +1,13 @@
 //! The steps of a turn beside the session: to see whether its model can be asked, to ask it, and to have its calls executed.
 
-use super::{
-    blocking::{Pool, blocking},
-    defect,
-    draft::caught,
-};
+use super::{blocking::blocking, defect, draft::caught};
 use crate::{
     ask::{
         access::ModelAccess,
         client::{Executed, Execution, Unanswered},
         content::Content,
         failed::Failed,
+        pool::Pool,
         purpose::Purpose,
         request::{Answered, Limits, Origin, Request, UNLIMITED, Update},
         retry::Policy,

@@ -29,7 +29,7 @@ use crate::{
         core::{Core, Input, Moment, command::Command},
         effects::{Answer, Effects, Read, Sent, TicketNumber, Turning, world::World},
         forking::Forking,
-        jobs::{self, DraftOrder, IndexBuilt, Job, PlanMade, PlanOrder, draft, no_model},
+        jobs::{self, DraftOrder, IndexBuilt, Job, PlanMade, PlanOrder, floor, no_model},
         log_work::{LogFacts, LogWork},
         open::{Form, Opened},
         state::{Beginning, State},
@@ -575,7 +575,7 @@ fn planned(order: PlanOrder, planning: Planning) -> Result<PlanMade, Failure> {
 fn drafted(order: DraftOrder, drafting: Drafting) -> Result<Draft, Failure> {
     let extracted = |order: DraftOrder| {
         let settings = &order.settings.settings;
-        draft::extracted(order.plan, &order.focus, settings, &Cleaner::new(settings), &|| false)
+        floor::extracted(order.plan, &order.focus, settings, &Cleaner::new(settings), &|| false)
     };
     match drafting {
         Drafting::Supplied { first_kept, text, short, made, supplied } if made.method == SummaryMethod::Hook => {

@@ -1,11 +1,30 @@
 //! A conversation in chunks that fit a summarizer's window. A chunk ends at the end of a message. A message that is larger
 //! than a chunk loses its middle.
 
-use crate::text;
+use super::transcript::Reader;
+use crate::{conversation::entry::Entry, text};
+use std::{borrow::Cow, sync::Arc};
 
-/// The messages of a conversation with their sizes in tokens.
+/// The messages of a conversation with their sizes in tokens. Copies share them.
 #[derive(Debug, Clone, Default)]
-pub struct Pieces(Vec<(String, u64)>);
+pub struct Pieces(Arc<[Piece]>);
+
+#[derive(Debug, Clone)]
+enum Piece {
+    /// A text, with its size.
+    Read(String, u64),
+    /// A message that is read with its chunk, with the most that its text may have.
+    Unread(Arc<Entry>, u64, Reader),
+}
+
+impl Piece {
+    /// The most tokens that it may have.
+    fn most(&self) -> u64 {
+        match self {
+            Self::Read(_, tokens) | Self::Unread(_, tokens, _) => *tokens,
+        }
+    }
+}
 
 /// The part of a conversation in one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +44,27 @@ impl Pieces {
     /// Measures messages.
     #[must_use]
     pub fn measured(texts: Vec<String>, measure: &dyn Fn(&str) -> u64) -> Self {
-        Self(texts.into_iter().map(|text| (measure(&text) + SEAM, text)).map(|(tokens, text)| (text, tokens)).collect())
+        Self::read(texts.into_iter().map(|text| (measure(&text), text)).map(|(tokens, text)| (text, tokens)))
+    }
+
+    /// Texts with their sizes in tokens.
+    #[must_use]
+    pub fn read(texts: impl IntoIterator<Item = (String, u64)>) -> Self {
+        Self(texts.into_iter().map(|(text, tokens)| Piece::Read(text, tokens + SEAM)).collect())
+    }
+
+    /// Messages that are read chunk by chunk. None of them where nothing is said.
+    #[must_use]
+    pub fn unread(entries: &[&Arc<Entry>], reader: Reader) -> Self {
+        let says_something = entries.iter().any(|entry| reader.read_clean(entry).is_some());
+        let entries = entries.iter().filter(|_| says_something);
+        Self(entries.map(|entry| Piece::Unread((*entry).clone(), reader.most(entry) + SEAM, reader)).collect())
+    }
+
+    /// Whether a chunk takes no reading.
+    #[must_use]
+    pub fn is_read(&self) -> bool {
+        self.0.iter().all(|piece| matches!(piece, Piece::Read(..)))
     }
 
     /// The pieces from `from` on after those of a summary that is too large for one request. Each of its pieces has some
@@ -44,9 +83,9 @@ impl Pieces {
             piece.push_str(line);
         }
         texts.extend(Some(piece).filter(|piece| !piece.is_empty()));
-        let mut pieces = Self::measured(texts, measure);
-        pieces.0.extend_from_slice(&self.0[from.min(self.0.len())..]);
-        pieces
+        let before = Self::measured(texts, measure);
+        let after = &self.0[from.min(self.len())..];
+        Self(before.0.iter().chain(after).cloned().collect())
     }
 
     /// The number of messages.
@@ -61,26 +100,42 @@ impl Pieces {
         self.0.is_empty()
     }
 
-    /// Their size, in tokens.
+    /// Their size, in tokens: the most that those may have that are not read yet.
     #[must_use]
     pub fn tokens(&self) -> u64 {
-        self.0.iter().map(|(_, tokens)| tokens).sum()
+        self.0.iter().map(Piece::most).sum()
     }
 
     /// The messages from `from` on that fit into `room` tokens, at least one.
     #[must_use]
     pub fn chunk(&self, from: usize, room: u64) -> Chunk {
-        let until = self.end_of_chunk(from, room);
-        let texts: Vec<&str> = self.0[from..until].iter().map(|(text, _)| text.as_str()).collect();
-        let text = match self.0.get(from) {
-            Some((text, tokens)) if *tokens > room => clipped(text, *tokens, room),
-            _ => texts.join("\n\n"),
-        };
-        let tokens = self.0[from..until].iter().map(|(_, tokens)| tokens).sum::<u64>().min(room);
-        Chunk { text, tokens, until }
+        let mut texts: Vec<Cow<'_, str>> = Vec::new();
+        let (mut tokens, mut until) = (0, from);
+        for piece in &self.0[from..] {
+            let (text, size) = match piece {
+                Piece::Read(text, size) => (Cow::Borrowed(text.as_str()), *size),
+                Piece::Unread(entry, _, reader) => match reader.read_clean(entry) {
+                    Some((text, size)) => (Cow::Owned(text), size + SEAM),
+                    None => {
+                        until += 1;
+                        continue;
+                    }
+                },
+            };
+            if !texts.is_empty() && tokens + size > room {
+                break;
+            }
+            until += 1;
+            tokens += size;
+            if tokens > room {
+                return Chunk { text: clipped(&text, size, room), tokens: room, until };
+            }
+            texts.push(text);
+        }
+        Chunk { text: texts.join("\n\n"), tokens, until }
     }
 
-    /// The number of chunks from `from` on.
+    /// The number of chunks from `from` on, by the most that their messages may have. The first chunk may have another `room`.
     #[must_use]
     pub fn chunks(&self, from: usize, room: u64) -> usize {
         let mut at = from;
@@ -92,10 +147,12 @@ impl Pieces {
         count
     }
 
-    fn end_of_chunk(&self, from: usize, room: u64) -> usize {
+    /// The first message after a chunk, by the most that its messages may have.
+    #[must_use]
+    pub fn end_of_chunk(&self, from: usize, room: u64) -> usize {
         let mut sum = 0;
-        let fits = |(_, tokens): &&(String, u64)| {
-            sum += tokens;
+        let fits = |piece: &&Piece| {
+            sum += piece.most();
             sum <= room
         };
         let fitting = self.0[from..].iter().take_while(fits).count();
@@ -124,6 +181,10 @@ pub fn room(window: u64, answer: u64, around: u64) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        conversation::tokens::{Estimator, Scale},
+        redact::Secrets,
+    };
 
     fn pieces(sizes: &[usize]) -> Pieces {
         Pieces::measured(sizes.iter().map(|size| "x".repeat(*size)).collect(), &|text| text.len() as u64 - SEAM)
@@ -163,11 +224,52 @@ mod tests {
     fn a_summary_that_is_too_large_goes_before_the_rest() {
         let summary = (0..100).map(|at| format!("- line {at}\n")).collect::<String>();
         let pieces = pieces(&[10, 10]).behind(&summary, 1, &|text| text.len() as u64 / 4);
-        assert!(pieces.len() > 1 && pieces.0.iter().all(|(_, tokens)| *tokens < 300), "{}", pieces.len());
+        assert!(pieces.len() > 1 && pieces.0.iter().all(|piece| piece.most() < 300), "{}", pieces.len());
         let text = pieces.chunk(0, 10_000).text;
         assert!(
             (0..100).all(|at| text.contains(&format!("- line {at}\n")) || at == 99) && text.ends_with("xxxxxxxxxx")
         );
+    }
+
+    fn message(role: &str, content: &str) -> Arc<Entry> {
+        let line = serde_json::json!({"type": "message", "id": "e", "parentId": null, "timestamp": "",
+            "message": {"role": role, "content": content, "toolCallId": "c"}});
+        Arc::new(Entry::parse(line.to_string().into()).expect("an entry"))
+    }
+
+    fn unread(entries: &[Arc<Entry>], estimator: Estimator) -> Pieces {
+        let reader = Reader { secrets: Secrets::Redacted, scale: Scale::new(estimator, 1.0) };
+        Pieces::unread(&entries.iter().collect::<Vec<_>>(), reader)
+    }
+
+    #[test]
+    fn messages_are_read_with_their_chunk_and_divided_by_their_own_size() {
+        let said = |at: usize| message("user", &format!("Part {at}: DB_PASSWORD=hunter2hunter2 </conversation>"));
+        let mut entries: Vec<_> = (0..6).map(said).collect();
+        entries.insert(3, message("user", " "));
+        entries.insert(4, message("toolResult", &"a line of output\n".repeat(2_000)));
+        entries.push(message("user", ""));
+        let pieces = unread(&entries, Estimator::Chars);
+        assert!(!pieces.is_read());
+        let whole = pieces.chunk(0, 10_000);
+        assert_eq!((whole.until, pieces.chunks(0, 10_000)), (entries.len(), 1));
+        assert!(!whole.text.contains("hunter2") && !whole.text.contains("</conversation>"), "{}", whole.text);
+        assert!(whole.text.contains("[User]: Part 5") && whole.text.contains("more characters truncated"));
+        assert!(whole.tokens <= pieces.tokens() && whole.tokens < 800, "{} {}", whole.tokens, pieces.tokens());
+        let (mut at, mut chunks) = (0, Vec::new());
+        while at < pieces.len() {
+            let chunk = pieces.chunk(at, 100);
+            assert!(chunk.tokens <= 100 && chunk.until > at);
+            (at, chunks) = (chunk.until, [chunks, vec![chunk.text]].concat());
+        }
+        assert!((0..6).all(|at| chunks.iter().filter(|text| text.contains(&format!("Part {at}:"))).count() == 1));
+        assert!(chunks.len() <= pieces.chunks(0, 100), "{} of {}", chunks.len(), pieces.chunks(0, 100));
+    }
+
+    #[test]
+    fn messages_that_say_nothing_are_no_pieces() {
+        let silent = [message("user", ""), message("user", "  ")];
+        assert!(unread(&silent, Estimator::Chars).is_empty() && unread(&[], Estimator::Chars).is_empty());
     }
 
     #[test]

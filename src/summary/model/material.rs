@@ -7,14 +7,15 @@ use super::{
     fold::Pieces,
     language::{self, Language, Script},
     musts::{self, Must},
-    transcript::transcript,
+    transcript::Reader,
 };
 use crate::{
+    ask::later::Later,
     conversation::{entry::Entry, tokens::Scale},
-    redact::Clean,
+    redact::{Clean, Secrets},
     summary::{
         SPLIT_TURN,
-        cleaner::Cleaner,
+        cleaner::{self, Cleaner},
         files::{FileLists, without_files},
         made::SummaryPart,
         span::Span,
@@ -41,11 +42,47 @@ pub struct Material {
     pub cap: u64,
     /// The scale that the parts of a summary are measured with.
     scale: Scale,
+    /// The texts that are added, which may come while models are asked.
+    added: Arc<Later<Added>>,
+}
+
+/// The texts that are added to a model's summary.
+#[derive(Debug, Clone, Default)]
+pub struct Added {
     /// The facts that the summary must have.
     musts: Vec<Must>,
     /// The lists of files, as the end of the summary has them.
     tags: String,
 }
+
+impl Added {
+    /// Gathers them from a span, for a summary of at most `cap` tokens that ends with these files.
+    #[must_use]
+    pub fn of(
+        span: Span<'_>,
+        files: &FileLists,
+        cap: u64,
+        cleaner: &Cleaner,
+        scale: Scale,
+        stop: &dyn Fn() -> bool,
+    ) -> Self {
+        let clean = |text: &str| cleaner.clean(text);
+        let previous = previous(span, &clean);
+        let all: Vec<&Arc<Entry>> = span.history().into_iter().chain(span.turn_prefix()).collect();
+        Self {
+            musts: musts::musts(previous.as_deref(), &all, cleaner.todo_tools(), &clean, stop),
+            tags: files.tags_within(cap / LARGEST_LISTS, &|text| scale.text(text)),
+        }
+    }
+}
+
+/// The previous summary of a span, without its lists of files.
+fn previous(span: Span<'_>, clean: &dyn Fn(&str) -> Clean) -> Option<Clean> {
+    span.previous_summary().map(|text| clean(&without_files(text))).filter(|text| !text.trim().is_empty())
+}
+
+/// The largest lists of files, as a divisor of a summary's limit.
+const LARGEST_LISTS: u64 = 4;
 
 /// The shares of a summary's limit, in tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,14 +106,30 @@ impl Material {
         scale: Scale,
         stop: &dyn Fn() -> bool,
     ) -> Self {
-        let clean = |text: &str| cleaner.clean(text);
-        let (history, prefix) = (span.history(), span.turn_prefix());
-        // Requests are planned by the estimate: each summarizer has a factor of its own.
-        let told = |text: &str| clean(text).into_string();
-        let pieces =
-            |entries: &[&Arc<Entry>]| Pieces::measured(transcript(entries, &told, stop), &|text| scale.estimate(text));
-        let previous = span.previous_summary().map(|text| clean(&without_files(text)));
-        let previous = previous.filter(|text| !text.trim().is_empty());
+        let told = |text: &str| cleaner.clean(text).into_string();
+        let reader = Reader { secrets: cleaner.secrets(), scale };
+        let read = |entries: &[&Arc<Entry>]| {
+            let entries = entries.iter().take_while(|_| !stop());
+            Pieces::read(entries.filter_map(|entry| reader.read(entry, &told)))
+        };
+        let material = Self::with(span, [read(&span.history()), read(&span.turn_prefix())], cap, scale, &|text| {
+            cleaner.clean(text)
+        });
+        material.add(Added::of(span, files, cap, cleaner, scale, stop));
+        material
+    }
+
+    /// The material of a span whose messages are read with their chunks. The texts that are added to a summary come later, by
+    /// [`Material::add`].
+    #[must_use]
+    pub fn unread(span: Span<'_>, cap: u64, secrets: Secrets, scale: Scale) -> Self {
+        let reader = Reader { secrets, scale };
+        let pieces = [span.history(), span.turn_prefix()].map(|entries| Pieces::unread(&entries, reader));
+        Self::with(span, pieces, cap, scale, &|text| cleaner::clean(secrets, text))
+    }
+
+    fn with(span: Span<'_>, pieces: [Pieces; 2], cap: u64, scale: Scale, clean: &dyn Fn(&str) -> Clean) -> Self {
+        let previous = previous(span, clean);
         let says_enough =
             |words: &[String]| language::script(&words.iter().map(String::as_str).collect::<Vec<_>>()).is_some();
         let mut words = span.said_by_user();
@@ -89,18 +142,17 @@ impl Material {
             words.extend(previous.as_ref().map(Clean::to_string));
         }
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let all: Vec<&Arc<Entry>> = history.iter().chain(&prefix).copied().collect();
+        let [history, prefix] = pieces;
         Self {
-            history: pieces(&history),
-            prefix: pieces(&prefix),
+            history,
+            prefix,
             language: language::of(&words),
             script: language::script(&words),
             replaces: scale.size(span.replaced(scale.estimator())),
             cap,
-            musts: musts::musts(previous.as_deref(), &all, cleaner.todo_tools(), &clean, stop),
-            tags: files.tags_within(cap / 4, &|text| scale.text(text)),
             scale,
             previous,
+            added: Arc::default(),
         }
     }
 
@@ -109,27 +161,40 @@ impl Material {
     pub fn of_texts(texts: Vec<String>, words: &[&str], cap: u64, scale: Scale) -> Self {
         let history = Pieces::measured(texts, &|text| scale.estimate(text));
         Self {
-            prefix: Pieces::measured(Vec::new(), &|text| scale.estimate(text)),
+            prefix: Pieces::default(),
             previous: None,
             language: language::of(words),
             script: language::script(words),
             replaces: scale.size(history.tokens()),
             cap,
-            musts: Vec::new(),
-            tags: String::new(),
             scale,
             history,
+            added: Arc::new(Later::now(Added::default())),
         }
     }
 
+    /// Names the texts that are added to a summary. Those that were named before stay.
+    pub fn add(&self, added: Added) {
+        self.added.come(added);
+    }
+
+    /// Waits for the texts that are added to a summary.
+    pub async fn complete(&self) {
+        self.added.wait().await;
+    }
+
     /// Divides the limit: the lists of files have their size, lost facts up to a fifth, and the beginning of a turn two
-    /// fifths of the rest if there is a history. A previous summary that stays unchanged has its size.
+    /// fifths of the rest if there is a history. A previous summary that stays unchanged has its size. While the lists and the
+    /// facts are not there, they have the most that they may have.
     #[must_use]
     pub fn shares(&self) -> Shares {
         let measure = |text: &str| self.scale.text(text);
-        let room = self.cap.saturating_sub(measure(&self.tags) + 4);
-        let all: u64 = self.musts.iter().map(|must| measure(must.text()) + 3).sum();
-        let rules = all.min(room / 5);
+        let added = self.added.get();
+        let lists = added.map_or(self.cap / LARGEST_LISTS, |added| measure(&added.tags));
+        let room = self.cap.saturating_sub(lists + 4);
+        let facts =
+            added.map_or(u64::MAX, |added| added.musts.iter().map(|must| measure(must.text()) + 3).sum::<u64>());
+        let rules = facts.min(room / 5);
         let room = room - rules;
         let (history, prefix) = match (self.has_history(), self.prefix.is_empty()) {
             (_, true) => (room, 0),
@@ -179,7 +244,8 @@ impl Material {
         let measure = |text: &str| self.scale.text(text);
         let room = self.shares().rules;
         let both = format!("{history}\n{prefix}");
-        let lost = musts::lost(&self.musts, &both);
+        let Added { musts, tags } = self.added.get().cloned().unwrap_or_default();
+        let lost = musts::lost(&musts, &both);
         let head = match history.is_empty() {
             // The rules are the session's, not the turn's.
             true => musts::with(prefix, &lost, room, &measure),
@@ -190,9 +256,9 @@ impl Material {
             whole.push_str(SPLIT_TURN);
             whole.push_str(prefix);
         }
-        if !self.tags.is_empty() {
+        if !tags.is_empty() {
             whole.push_str("\n\n");
-            whole.push_str(&self.tags);
+            whole.push_str(&tags);
         }
         Clean::assembled(whole)
     }

@@ -152,7 +152,7 @@ pub fn planned(material: &Material, brief: &Brief, candidate: &Candidate, reserv
         let share = if part == Part::History { shares.history } else { shares.prefix };
         let rooms = (summarizer.room(brief, part, previous), summarizer.most(brief, part, share));
         let (Some(room), Some(most)) = rooms else { return (1, 0) };
-        let until = pieces.chunk(0, room).until;
+        let until = pieces.end_of_chunk(0, room);
         let carried = scale.unscaled(most) / 2;
         let room = summarizer.room(brief, part, Some("")).unwrap_or(room).saturating_sub(carried).max(1);
         let chunks = 1 + pieces.chunks(until, room);

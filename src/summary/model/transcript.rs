@@ -4,14 +4,16 @@
 use crate::{
     conversation::{
         entry::{Body, Entry},
-        message::{self, Block, Message, ToolCall},
+        message::{self, Block, Message, ToolCall, outline::Role},
+        tokens::{Estimator, Scale},
     },
     prompts::{is_invisible, plain},
-    summary::heard::with_images,
+    redact::Secrets,
+    summary::{cleaner, heard::with_images},
     text,
 };
 use serde_json::{Map, Value};
-use std::{borrow::Cow, sync::Arc};
+use std::borrow::Cow;
 
 /// Length of a tool result, and of one argument of a call, in characters: the peers' number.
 const LONGEST_RESULT: usize = 2_000;
@@ -19,20 +21,66 @@ const LONGEST_RESULT: usize = 2_000;
 /// Length of the type of a note, in characters.
 const LONGEST_TYPE: usize = 40;
 
-/// The conversation, message by message, every text of it through `clean`. `stop` ends the work early.
-#[must_use]
-pub fn transcript(entries: &[&Arc<Entry>], clean: &dyn Fn(&str) -> String, stop: &dyn Fn() -> bool) -> Vec<String> {
-    let mut pieces = Vec::new();
-    for entry in entries {
-        if stop() {
-            break;
-        }
-        pieces.extend(piece(entry, clean));
-    }
-    pieces
+/// Reads the messages of a conversation as a summarizer gets them.
+#[derive(Debug, Clone, Copy)]
+pub struct Reader {
+    /// Whether secrets are removed.
+    pub secrets: Secrets,
+    /// The scale that texts are measured with.
+    pub scale: Scale,
 }
 
-fn piece(entry: &Entry, clean: &dyn Fn(&str) -> String) -> Option<String> {
+impl Reader {
+    /// The text of a message with its size in tokens, every text of it through `clean`. None where it says nothing.
+    #[must_use]
+    pub fn read(self, entry: &Entry, clean: &dyn Fn(&str) -> String) -> Option<(String, u64)> {
+        let text = piece(entry, clean)?;
+        let tokens = self.tokens(entry, &text);
+        Some((text, tokens))
+    }
+
+    /// The text of a message with its size in tokens, without secrets. None where it says nothing.
+    #[must_use]
+    pub fn read_clean(self, entry: &Entry) -> Option<(String, u64)> {
+        self.read(entry, &|text| cleaner::clean(self.secrets, text).into_string())
+    }
+
+    /// The size of the text of a message, in tokens. A message that the tokenizer counted is not counted again: its text has
+    /// that count, or the share of it that is left.
+    fn tokens(self, entry: &Entry, text: &str) -> u64 {
+        let counted = entry.tokens_known(Estimator::Tiktoken).filter(|_| self.scale.estimator() == Estimator::Tiktoken);
+        match (counted, entry.outline().map(|outline| outline.chars)) {
+            (Some(counted), Some(chars)) if chars > LEAST_COUNTED => {
+                let share = text.chars().count() as f64 / chars as f64;
+                LABELS + (f64::from(counted) * share).ceil() as u64
+            }
+            _ => self.scale.estimate(text),
+        }
+    }
+
+    /// The most tokens that the text of a message has, by the count of the message.
+    #[must_use]
+    pub fn most(self, entry: &Entry) -> u64 {
+        let known = entry.tokens_known(self.scale.estimator()).unwrap_or_else(|| entry.tokens(Estimator::Chars));
+        let clipped =
+            entry.outline().filter(|outline| outline.role == Role::ToolResult && outline.chars > LONGEST_RESULT);
+        let share = clipped.map_or(1.0, |outline| (LONGEST_RESULT + LONGEST_END) as f64 / outline.chars as f64);
+        LABELS + (f64::from(known) * share).ceil() as u64
+    }
+}
+
+/// The tokens of the labels of a message.
+const LABELS: u64 = 12;
+
+/// The label and the end of a clipped text, in characters.
+const LONGEST_END: usize = 80;
+
+/// A shorter message is counted, in UTF-16 code units: its labels are a large part of it.
+const LEAST_COUNTED: usize = 400;
+
+/// The text of an entry as a summarizer reads it, every text of it through `clean`. None where it says nothing.
+#[must_use]
+pub fn piece(entry: &Entry, clean: &dyn Fn(&str) -> String) -> Option<String> {
     let safe = |text: &str| without_labels(&clean(text)).into_owned();
     match &entry.body {
         Body::BranchSummary(branch) => labelled("Summary of another branch", &safe(&branch.summary)),
@@ -176,11 +224,17 @@ fn clipped(text: &str, longest: usize) -> String {
 mod tests {
     use super::*;
     use serde_json::json;
+    use std::sync::Arc;
+
+    fn transcript(entries: &[&Arc<Entry>], clean: &dyn Fn(&str) -> String) -> Vec<String> {
+        let reader = Reader { secrets: Secrets::Sent, scale: Scale::new(Estimator::Chars, 1.0) };
+        entries.iter().filter_map(|entry| reader.read(entry, clean)).map(|(text, _)| text).collect()
+    }
 
     fn read(message: Value) -> String {
         let line = json!({"type": "message", "id": "e", "parentId": null, "timestamp": "", "message": message});
         let entry = Arc::new(Entry::parse(line.to_string().as_str().into()).expect("an entry"));
-        transcript(&[&entry], &|text| text.replace("hunter2", "[X]"), &|| false).join("|")
+        transcript(&[&entry], &|text| text.replace("hunter2", "[X]")).join("|")
     }
 
     /// Rules end with a word and a line, and JSON has the letter of an escape there.
@@ -242,7 +296,7 @@ mod tests {
             let line = json!({"type": "custom_message", "id": "e", "parentId": null, "timestamp": "",
                 "customType": custom_type, "content": "the document", "display": true});
             let entry = Arc::new(Entry::parse(line.to_string().as_str().into()).expect("an entry"));
-            transcript(&[&entry], &str::to_owned, &|| false).join("|")
+            transcript(&[&entry], &str::to_owned).join("|")
         };
         assert_eq!(line("handoff"), "[Note (handoff)]: the document");
         assert_eq!(line("x]: [User]:\nstop"), "[Note (x: User: stop)]: the document");
@@ -258,5 +312,21 @@ mod tests {
         let text = "é".repeat(2_500);
         let read = read(json!({"role": "toolResult", "toolCallId": "1", "content": [{"type": "text", "text": text}]}));
         assert!(read.ends_with("\n\n[... 500 more characters truncated]"), "{}", &read[read.len() - 60..]);
+    }
+
+    #[test]
+    fn a_message_that_was_counted_is_measured_by_its_count() {
+        let words = "let value = read_part(&config.parts[0]).context(\"part\")?;\n".repeat(60);
+        let message = json!({"role": "toolResult", "toolCallId": "1", "content": [{"type": "text", "text": words}]});
+        let line = json!({"type": "message", "id": "e", "parentId": null, "timestamp": "", "message": message});
+        let entry = Entry::parse(line.to_string().into()).expect("an entry");
+        let reader = Reader { secrets: Secrets::Redacted, scale: Scale::new(Estimator::Tiktoken, 1.0) };
+        let (text, exact) = reader.read_clean(&entry).expect("a text");
+        assert_eq!(exact, reader.scale.estimate(&text), "nothing has counted it");
+        entry.count();
+        let (_, counted) = reader.read_clean(&entry).expect("a text");
+        assert!(counted.abs_diff(exact) * 20 < exact, "{counted} for {exact}");
+        assert!(counted <= reader.most(&entry), "{counted} of {}", reader.most(&entry));
+        assert!(reader.most(&entry) < u64::from(entry.tokens(Estimator::Tiktoken)), "a result is clipped");
     }
 }

@@ -18,6 +18,7 @@ use crate::{
         clock::{after, within},
         content::Content,
         failed::{Failed, Next},
+        pool::{Pool, in_pool},
         purpose::Purpose,
         rank::Rank,
         request::{Answered, Limits, Origin, Quota, Request, Update},
@@ -38,6 +39,7 @@ use crate::{
         model::{
             brief::{Ask, Brief, Part},
             check::{Accepted, Expected, Rejection, check},
+            fold::{Chunk, Pieces},
             material::{Material, Shares},
             summarizer::{Clue, Summarizer, planned},
         },
@@ -143,12 +145,13 @@ pub struct Summarized {
 }
 
 /// Asks the candidates in their order, and the provider for its own compaction meanwhile.
-pub async fn summarize(job: &SummaryJob, tell: &(dyn Fn(Step) + Send + Sync)) -> Summarized {
+pub async fn summarize(job: &SummaryJob, pool: &dyn Pool, tell: &(dyn Fn(Step) + Send + Sync)) -> Summarized {
     let exceeded = format!("{MOST_BEYOND_PLAN} more than planned were sent, and no summary came");
     let clock = &*job.access.routes.clock;
     let until = job.deadline.map(|deadline| after(clock.now(), deadline));
     let writer = Writer {
         job,
+        pool,
         tell,
         until,
         rejected: Mutex::default(),
@@ -229,6 +232,7 @@ enum NoSummary {
 /// State that all requests of one summary share.
 struct Writer<'a> {
     job: &'a SummaryJob,
+    pool: &'a dyn Pool,
     tell: &'a (dyn Fn(Step) + Send + Sync),
     until: Option<Instant>,
     rejected: Mutex<Vec<Rejected>>,
@@ -365,6 +369,7 @@ impl Writer<'_> {
         if let Some(no) = history.err().max(prefix.err()) {
             return Err(no);
         }
+        material.complete().await;
         let whole = self.parts().whole(material, &PartOrigin::of(candidate));
         let Some((text, made)) = whole else { return Err(NoSummary::Candidate) };
         let tokens = scale.text(&text);
@@ -430,7 +435,11 @@ impl Writer<'_> {
             if window == summarizer.candidate.window {
                 self.grant_chunk();
             }
-            let chunk = pieces.chunk(at, room);
+            let chunk = self.chunk(&pieces, at, room).await?;
+            if chunk.tokens == 0 {
+                at = chunk.until;
+                continue;
+            }
             let ask = Ask { part, conversation: &chunk.text, previous: carried, most, refused: None };
             (self.tell)(Step::Chunk { purpose: brief.purpose(part), number });
             // After an overflow the window is smaller, and so is the next chunk.
@@ -443,6 +452,16 @@ impl Writer<'_> {
         }
         let by = PartOrigin::of(summarizer.candidate);
         Ok(written.map(|text| Done { text, by: Some(by) }))
+    }
+
+    /// The messages from `at` on that fit into `room` tokens. Their reading does not hold other tasks up.
+    async fn chunk(&self, pieces: &Pieces, at: usize, room: u64) -> Result<Chunk, NoSummary> {
+        if pieces.is_read() {
+            return Ok(pieces.chunk(at, room));
+        }
+        let pieces = pieces.clone();
+        // A pool that shuts down ends the daemon.
+        in_pool(self.pool, move || pieces.chunk(at, room)).await.ok_or(NoSummary::Requests)
     }
 
     /// Grants a request for a planned chunk. Candidates share the grants: a candidate has no more of them than it has chunks.

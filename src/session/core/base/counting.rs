@@ -27,6 +27,13 @@ impl Base {
         self.count_except(&HashSet::new());
     }
 
+    /// The same, unless work runs or is planned that may rewrite the context: a compaction leaves little to count.
+    pub fn count_at_rest(&mut self) {
+        if self.free().is_ok() {
+            self.count();
+        }
+    }
+
     /// A count is done. Entries that came meanwhile are counted next.
     pub fn counted(&mut self) {
         if let Counting::Running(done) = std::mem::take(&mut self.counting) {

@@ -3,7 +3,7 @@
 
 use super::{BranchOrder, BranchSummaryText, BranchText, Making, room_in, window_of};
 use crate::{
-    ask::rank::Rank,
+    ask::{pool::Pool, rank::Rank},
     conversation::{entry::Entry, tokens::Scale},
     models::candidates::{Candidate, Unfit},
     prompts::Prompt,
@@ -13,8 +13,9 @@ use crate::{
     },
     redact::Clean,
     session::jobs::{
-        blocking::{Pool, blocking},
-        draft::{LEAST_SUMMARY, by_models},
+        blocking::blocking,
+        draft::by_models,
+        floor::LEAST_SUMMARY,
         hooks::{
             asking::{Questions, clipped},
             tree::{self, Facts},
@@ -242,7 +243,7 @@ async fn written(
         rank: Rank::foreground(),
         access: making.access.clone(),
     };
-    let Summarized { written, made: by, .. } = by_models(&job, &|step| tell(Progress::Summary(step))).await;
+    let Summarized { written, made: by, .. } = by_models(&job, pool, &|step| tell(Progress::Summary(step))).await;
     made.rejected.extend(by.rejected);
     match written.and_then(Written::whole).map(|text| ready.frame.around(&text)) {
         None => {}

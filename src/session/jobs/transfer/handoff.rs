@@ -8,6 +8,7 @@ use crate::{
         clock::after,
         content::Content,
         failed::{Failed, Next},
+        pool::Pool,
         purpose::Purpose,
         rank::Rank,
         request::{Answered, Limits, Quota, Request, Update},
@@ -31,7 +32,7 @@ use crate::{
     redact::Clean,
     session::{
         jobs::{
-            blocking::{Pool, blocking},
+            blocking::blocking,
             no_model,
             progress::{Progress, Tell},
         },

@@ -2,7 +2,7 @@
 
 use super::{Making, room_in, window_of};
 use crate::{
-    ask::{rank::Rank, request::Update},
+    ask::{pool::Pool, rank::Rank, request::Update},
     conversation::tokens::Scale,
     ids::EntryId,
     models::candidates::{Candidate, Unfit},
@@ -11,8 +11,9 @@ use crate::{
     redact::Clean,
     session::{
         jobs::{
-            blocking::{Pool, blocking},
-            draft::{LEAST_SUMMARY, by_models},
+            blocking::blocking,
+            draft::by_models,
+            floor::LEAST_SUMMARY,
             progress::{Progress, Tell},
             summarizers,
         },
@@ -124,7 +125,7 @@ pub(super) async fn reference(
         }
         Step::Request(..) | Step::Progress { .. } | Step::Chunk { .. } => {}
     };
-    let Summarized { written, made, .. } = by_models(&job, &tell).await;
+    let Summarized { written, made, .. } = by_models(&job, pool, &tell).await;
     let chosen = match written.and_then(Written::whole) {
         Some(text) => Chosen { entries: named_in(&text, &passages), text: text.into_string() },
         None => extracted,

@@ -300,6 +300,7 @@ impl Play {
         let core = self.core();
         let state = core.state();
         let request = PlanRequest {
+            is_counted: true,
             path: Path::of(entries),
             settings: state.settings().clone(),
             model: None,

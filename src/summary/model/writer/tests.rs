@@ -6,6 +6,7 @@ use crate::{
         Pending,
         client::{Client, Completion, Unanswered},
         clock::Clock as _,
+        pool::Blocking,
         routes::Routes,
         virtual_clock::VirtualClock,
     },
@@ -51,6 +52,16 @@ impl Client for Hostile {
         let at = self.asked.fetch_add(1, Ordering::SeqCst);
         let answer = self.answers[at % self.answers.len()].clone();
         Box::pin(async move { answer })
+    }
+}
+
+/// Runs work where it is started.
+struct Inline;
+
+impl Pool for Inline {
+    fn run(&self, work: Blocking) -> Pending<'_, ()> {
+        work();
+        Box::pin(std::future::ready(()))
     }
 }
 
@@ -109,7 +120,7 @@ fn a_part_that_is_written_stays_when_the_time_is_over() {
     let clock = VirtualClock::default();
     let mut job = job(&clock, Arc::new(SilentOn(Purpose::TurnPrefix)), Duration::from_secs(60));
     job.material.prefix = job.material.history.clone();
-    let Summarized { written, made, .. } = clock.run(summarize(&job, &|_| {}));
+    let Summarized { written, made, .. } = clock.run(summarize(&job, &Inline, &|_| {}));
     let Some(Written::Part(SummaryPart::History, text)) = written else { panic!("a history: {written:?}") };
     assert_eq!(text.text(), "## Goal\nMend it.");
     let parts = made.parts.expect("two origins");
@@ -140,7 +151,7 @@ fn a_refused_part_does_not_end_the_request_for_the_other() {
     let clock = VirtualClock::default();
     let mut job = job(&clock, Arc::new(Slow(clock.clone())), Duration::from_secs(300));
     job.material.prefix = job.material.history.clone();
-    let Summarized { written, made, .. } = clock.run(summarize(&job, &|_| {}));
+    let Summarized { written, made, .. } = clock.run(summarize(&job, &Inline, &|_| {}));
     assert!(matches!(written, Some(Written::Part(SummaryPart::History, _))), "{written:?}");
     assert_eq!((made.rejected.len(), clock.passed()), (2, Duration::from_secs(60)));
 }
@@ -149,7 +160,7 @@ fn a_refused_part_does_not_end_the_request_for_the_other() {
 fn a_whole_summary_stays_when_the_time_is_over_for_its_sentences() {
     let clock = VirtualClock::default();
     let job = job(&clock, Arc::new(SilentOn(Purpose::ShortSummary)), Duration::from_secs(5));
-    let Summarized { written, made, .. } = clock.run(summarize(&job, &|_| {}));
+    let Summarized { written, made, .. } = clock.run(summarize(&job, &Inline, &|_| {}));
     assert!(matches!(written, Some(Written::Whole { short: None, .. })), "{written:?}");
     assert_eq!((made.method, made.parts, made.rejected), (SummaryMethod::Llm, None, vec![]));
 }
@@ -158,7 +169,8 @@ fn a_whole_summary_stays_when_the_time_is_over_for_its_sentences() {
 fn the_time_for_a_maintenance_ends_whatever_is_asked() {
     let (clock, client) = (VirtualClock::default(), Arc::new(Silent::default()));
     let deadline = Duration::from_secs(60);
-    let Summarized { written, made, .. } = clock.run(summarize(&job(&clock, client.clone(), deadline), &|_| {}));
+    let Summarized { written, made, .. } =
+        clock.run(summarize(&job(&clock, client.clone(), deadline), &Inline, &|_| {}));
     assert!(written.is_none() && made.by.is_none());
     let why: Vec<_> = made.rejected.iter().map(|it| it.why.as_str()).collect();
     assert_eq!(why, ["the 60 s for this maintenance were over"]);
@@ -180,7 +192,7 @@ fn a_summary_ends_where_its_tokens_do() {
         let fit = job.candidates.remove(0).expect("it is fit");
         job.candidates = vec![Ok(Candidate { window: 5_000, ..fit })];
         (job.reserve, job.tokens) = (1_000, Some(tokens));
-        let Summarized { written, made, .. } = clock.run(summarize(&job, &|_| {}));
+        let Summarized { written, made, .. } = clock.run(summarize(&job, &Inline, &|_| {}));
         assert_eq!(made.unaffordable.is_some(), written.is_none(), "{made:?}");
         (client.asked.load(Ordering::SeqCst), written.is_some(), made.unaffordable)
     };
@@ -214,7 +226,7 @@ fn a_hostile_summarizer_is_asked_a_bounded_number_of_times() {
         };
         job.candidates = (0..candidates).map(candidate).collect();
         job.reserve = 1_000;
-        let Summarized { written, made, .. } = clock.run(summarize(&job, &|_| {}));
+        let Summarized { written, made, .. } = clock.run(summarize(&job, &Inline, &|_| {}));
         (client.asked.load(Ordering::SeqCst), written, made.rejected)
     };
     let (asked, written, _) = ask(std::slice::from_ref(&good), 1);

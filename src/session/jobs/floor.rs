@@ -1,0 +1,143 @@
+//! The draft without a model, under every other: before models are asked, or while they are asked where it fits in any case.
+
+use super::{Focus, blocking::blocking};
+use crate::{
+    ask::pool::Pool,
+    compaction::{
+        draft::{Draft, Supplied},
+        ladder,
+        native::NativeOrder,
+        plan::Plan,
+    },
+    protocol::errors::{Failure, Nothing},
+    session::stop::Stop,
+    settings::{Settings, Sourced},
+    summary::{
+        cleaner::Cleaner,
+        made::Rejected,
+        model::{
+            material::{Added, Material},
+            writer::NativeJob,
+        },
+    },
+};
+use std::sync::Arc;
+
+/// Least room for a summary by a model, in tokens. A smaller one is extracted.
+pub(in crate::session::jobs) const LEAST_SUMMARY: u64 = 200;
+
+/// The order for the draft without a model.
+pub(super) struct FloorOrder {
+    pub plan: Plan,
+    pub focus: Focus,
+    pub settings: Arc<Sourced>,
+    pub stop: Stop,
+    /// The parts that hooks supplied.
+    pub supplied: Supplied,
+    /// The summary of a hook that was refused.
+    pub refused: Option<Rejected>,
+}
+
+/// A draft without a model that is made, or is made while models are asked.
+pub(super) enum Floor {
+    Made(Box<Draft>),
+    Later(Box<FloorOrder>),
+}
+
+/// The beginning of a draft.
+pub(super) struct Begun {
+    pub floor: Floor,
+    /// The material for models. None where no model is asked.
+    pub material: Option<Material>,
+    pub native: Option<NativeJob>,
+}
+
+/// The largest span that is read before a model is asked, in bytes: about four milliseconds. The limits of its summary are
+/// exact then. Tests have both ways.
+pub(super) const READ_AT_ONCE: usize = if cfg!(test) { 4 << 10 } else { 128 << 10 };
+
+impl FloorOrder {
+    /// Makes the material for models, and the draft without one where the material depends on it or the span is small.
+    pub fn begin(self, asks: bool, native: Option<Box<NativeOrder>>) -> Result<Begun, Failure> {
+        let (secrets, scale) = (self.settings.settings.redaction.secrets(), self.plan.demand.scale);
+        let is_large = self.plan.span().bytes() > READ_AT_ONCE;
+        let room = (asks && native.is_none() && is_large).then(|| ladder::room_at_once(&self.plan)).flatten();
+        if let Some(room) = room.filter(|room| *room >= LEAST_SUMMARY && !self.plan.summarized().is_empty()) {
+            let material = Material::unread(self.plan.span(), room, secrets, scale);
+            return Ok(Begun { floor: Floor::Later(Box::new(self)), material: Some(material), native: None });
+        }
+        // The model reads the same texts: each is redacted once for both.
+        let cleaner = Cleaner::new(&self.settings.settings);
+        let stop = self.stop.clone();
+        let floor = self.draft(&cleaner)?;
+        let cap = floor.room_for_summary();
+        // Without messages, or without room for more than a few lines, a model has nothing to add.
+        let adds = cap >= LEAST_SUMMARY && !floor.plan.summarized().is_empty();
+        let material = (asks && adds)
+            .then(|| Material::of(floor.plan.span(), &floor.summary.files, cap, &cleaner, scale, &|| stop.requested()));
+        let native = native.filter(|_| material.is_some()).map(|native| native.job(&floor.plan, secrets));
+        Ok(Begun { floor: Floor::Made(Box::new(floor)), material, native })
+    }
+
+    fn draft(self, cleaner: &Cleaner) -> Result<Draft, Failure> {
+        let Self { plan, focus, settings, stop, supplied, refused } = self;
+        let mut floor = extracted(plan, &focus, &settings.settings, cleaner, &|| stop.requested())?;
+        floor.supplied = supplied;
+        floor.made.rejected.extend(refused);
+        Ok(floor)
+    }
+}
+
+impl Floor {
+    pub async fn drafted(self, pool: &dyn Pool) -> Result<Draft, Failure> {
+        match self {
+            Self::Made(draft) => Ok(*draft),
+            Self::Later(order) => {
+                blocking(pool, move || {
+                    let cleaner = Cleaner::new(&order.settings.settings);
+                    order.draft(&cleaner)
+                })
+                .await
+            }
+        }
+    }
+
+    /// The draft. It names the texts that are added to a summary by a model.
+    pub async fn adding(self, material: Material, pool: &dyn Pool) -> Result<Draft, Failure> {
+        match self {
+            Self::Made(draft) => Ok(*draft),
+            Self::Later(order) => {
+                blocking(pool, move || {
+                    let cleaner = Cleaner::new(&order.settings.settings);
+                    let stop = order.stop.clone();
+                    let floor = order.draft(&cleaner)?;
+                    let (span, scale) = (floor.plan.span(), floor.plan.demand.scale);
+                    let files = &floor.summary.files;
+                    material.add(Added::of(span, files, material.cap, &cleaner, scale, &|| stop.requested()));
+                    Ok(floor)
+                })
+                .await
+            }
+        }
+    }
+}
+
+/// Makes the draft without a model.
+///
+/// # Errors
+/// When the work is cancelled, no draft fits, or the plan makes nothing smaller and its request does not insist.
+pub fn extracted(
+    mut plan: Plan,
+    focus: &Focus,
+    settings: &Settings,
+    cleaner: &Cleaner,
+    stop: &dyn Fn() -> bool,
+) -> Result<Draft, Failure> {
+    // A hook is asked about a plan that makes nothing smaller, too. Without its summary the plan is judged.
+    let judges = plan.demand.insists && !focus.insists();
+    plan.demand.insists = focus.insists();
+    if judges && !ladder::may_shrink(&plan) {
+        return Err(Failure::NothingToCompact(Nothing::WouldNotShrink));
+    }
+    Ok(ladder::extracted(plan, settings, cleaner, focus.wishes(), stop)?)
+}
