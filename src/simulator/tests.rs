@@ -75,6 +75,7 @@ fn path(entries: usize) -> Path {
         let text =
             format!("Step {at}: look at src/parser/part{at}.rs and mend what its test number {at} says. ").repeat(4);
         let message = match at % 2 {
+            0 if at == 0 => json!({"role": "user", "content": format!("Never push to main. {text}"), "timestamp": 1}),
             0 => json!({"role": "user", "content": text, "timestamp": 1}),
             _ => json!({"role": "assistant", "content": [{"type": "text", "text": text}], "timestamp": 1}),
         };
@@ -240,6 +241,7 @@ fn a_model_is_asked_while_the_floor_of_a_large_span_is_made() {
     let draft = world.ends().expect("a draft");
     assert!(world.clock.passed() >= Duration::from_secs(60), "its lists of files come with the floor");
     assert_eq!((draft.made.by.is_some(), reasons(&draft)), (true, vec![]));
+    assert!(draft.summary.text.contains("- Never push to main."), "{}", draft.summary.text);
 }
 
 #[test]
