@@ -205,7 +205,10 @@ impl World {
     }
 }
 
-/// A pool whose second work, the floor of a large span, takes a minute, or is dropped.
+/// The time of a slow floor: longer than any model takes.
+const LONG: Duration = Duration::from_secs(250);
+
+/// A pool whose second work, the floor of a large span, takes long, or is dropped.
 struct SlowFloor {
     clock: VirtualClock,
     works: AtomicUsize,
@@ -217,7 +220,7 @@ impl Pool for SlowFloor {
         let is_floor = self.works.fetch_add(1, Ordering::Relaxed) == 1;
         Box::pin(async move {
             if is_floor {
-                self.clock.sleep_until(after(self.clock.now(), Duration::from_secs(60))).await;
+                self.clock.sleep_until(after(self.clock.now(), LONG)).await;
             }
             if !(is_floor && self.drops) {
                 work();
@@ -226,7 +229,7 @@ impl Pool for SlowFloor {
     }
 }
 
-/// A draft of a large span whose floor takes a minute.
+/// A draft of a large span whose floor takes long.
 fn with_slow_floor(drops: bool) -> World {
     let script = Script { models: [(MODEL.to_owned(), vec![])].into() };
     let pool = |clock| SlowFloor { clock, works: AtomicUsize::new(0), drops };
@@ -239,7 +242,7 @@ fn a_model_is_asked_while_the_floor_of_a_large_span_is_made() {
     world.asks();
     assert_eq!(world.clock.passed(), Duration::ZERO);
     let draft = world.ends().expect("a draft");
-    assert!(world.clock.passed() >= Duration::from_secs(60), "its lists of files come with the floor");
+    assert!(world.clock.passed() >= LONG, "its lists of files come with the floor");
     assert_eq!((draft.made.by.is_some(), reasons(&draft)), (true, vec![]));
     assert!(draft.summary.text.contains("- Never push to main."), "{}", draft.summary.text);
 }
