@@ -147,15 +147,17 @@ pub fn may_shrink(plan: &Plan) -> bool {
     has_to_change || smallest.tokens_after > goal(plan) || smallest.tokens_after < size_before(plan)
 }
 
-/// The room for a summary, in tokens, where every draft of the plan fits as it is: with the largest summary, without a rung, and
-/// smaller than the context.
+/// The room for a summary by a model, in tokens, where every draft of the plan fits as it is: with the largest summary, without
+/// a rung, and the extracted one smaller than the context. A summary by a model is smaller than the part that it replaces.
 #[must_use]
 pub fn room_at_once(plan: &Plan) -> Option<u64> {
     let without = Draft::extracted(plan.clone(), Summary::default(), carried_edits(plan));
-    let room = plan.demand.budget.summary_cap();
-    let largest = without.tokens_after + room.max(summary_cap(plan));
-    let shrinks = largest < size_before(plan) || plan.demand.insists;
-    (largest <= goal(plan) && shrinks && without.image_bytes <= images::BUDGET).then_some(room)
+    let scale = plan.demand.scale;
+    let (room, extracted) = (plan.demand.budget.summary_cap(), summary_cap(plan));
+    let by_model = room.min(scale.size(plan.span().replaced(scale.estimator())));
+    let fits = without.tokens_after + by_model.max(extracted) <= goal(plan);
+    let shrinks = without.tokens_after + extracted < size_before(plan) || plan.demand.insists;
+    (fits && shrinks && without.image_bytes <= images::BUDGET).then_some(room)
 }
 
 /// Finds the first draft that fits. `summarize` gives the summary of a plan within a number of tokens.

@@ -37,7 +37,7 @@ const FAULTS: &[(Fault, Rule, u64)] = &[
     (Fault::NamedTooEarly, Rule::AnswerIntroduces, 0),
     (Fault::SettledEarly, Rule::OrderAfterEnd, 2),
     (Fault::SettledTwice, Rule::SettledOnce, 0),
-    (Fault::SettledBeforeWork, Rule::NothingBehindSettled, 80),
+    (Fault::SettledBeforeWork, Rule::NothingBehindSettled, 45),
     (Fault::AnsweredBeforeEnd, Rule::WaitingAnswer, 5),
     (Fault::NoUsageBeforeEnd, Rule::EndFollowsEntry, 0),
     (Fault::CancelQueues, Rule::CancelWaitsForNothing, 1),

@@ -131,9 +131,9 @@ fn a_draft_needs_no_ladder_where_the_largest_summary_fits_and_the_context_gets_s
     let demand = Demand { keep: 1_000, insists: false, tokens_before: 0, ..demand(10_000) };
     assert_eq!(room(&long, demand), Some(demand.budget.summary_cap()));
     assert_eq!(room(&long, Demand { keep: 9_500, ..demand }), None, "the kept part leaves no room");
-    let short: Vec<Value> = (0..2).flat_map(|_| [user(100), answer(400)]).collect();
-    assert_eq!(room(&short, Demand { keep: 500, ..demand }), None, "a large summary is larger than the context");
-    assert!(room(&short, Demand { keep: 500, insists: true, ..demand }).is_some());
+    let short: Vec<Value> = (0..2).flat_map(|_| [user(10), answer(40)]).collect();
+    assert_eq!(room(&short, Demand { keep: 50, ..demand }), None, "the headings alone are larger than the context");
+    assert!(room(&short, Demand { keep: 50, insists: true, ..demand }).is_some());
     let mut pictures = long.clone();
     pictures.push(shown(images::BUDGET + 1));
     assert_eq!(room(&pictures, demand), None, "images have to go");
