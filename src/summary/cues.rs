@@ -58,6 +58,8 @@ pub(super) fn label(text: &str) -> Option<&str> {
         "fact",
         "decision",
         "quick update",
+        "korrektur",
+        "hinweis",
     ];
     (capitals || word.contains(&label.to_lowercase().as_str())).then_some(label).filter(|_| !rest.trim().is_empty())
 }

@@ -18,6 +18,10 @@ use std::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Claim {
     subject: BTreeSet<String>,
+    /// The verb after the subject. Those of being are one.
+    verb: &'static str,
+    /// The other words after the verb, without values.
+    rest: BTreeSet<String>,
     topic: Option<(Topic, BTreeSet<String>)>,
     values: BTreeSet<String>,
     changes: bool,
@@ -44,9 +48,9 @@ impl Topic {
         (Self::Code, &["code", "passcode", "access-code"]),
         (Self::Name, &["codename", "label", "called", "calling", "designated", "renamed", "nickname"]),
         (Self::Base, &["commit"]),
-        (Self::Branch, &["branch", "rebased", "checked"]),
+        (Self::Branch, &["branch", "rebased"]),
         (Self::Phase, &["phase", "stage", "sprint"]),
-        (Self::Zone, &["utc", "gmt", "timezone", "zone", "clock", "timestamp", "pacific", "eastern", "central"]),
+        (Self::Zone, &["utc", "gmt", "timezone", "zone", "timestamp", "time"]),
         (Self::Spending, &["budget", "spend", "spending", "expense", "cost", "ceiling", "cap"]),
         (Self::Duty, &["on-call", "oncall", "pager", "escalation", "duty"]),
         (
@@ -74,7 +78,12 @@ impl Topic {
 
     /// Whether a project has one value of this topic.
     fn is_single(self) -> bool {
-        matches!(self, Self::Zone | Self::Style | Self::Branch | Self::Base)
+        matches!(self, Self::Zone | Self::Branch | Self::Base)
+    }
+
+    /// Whether its values are no names, so that a name tells its scope: the budget of Berlin.
+    fn has_names_in_scope(self) -> bool {
+        matches!(self, Self::Spending | Self::Date | Self::Style | Self::Phase)
     }
 
     /// Whether a later statement without a scope is about the only one that there was. Of budgets and dates a project has
@@ -91,13 +100,24 @@ impl Topic {
         });
         static DATE: LazyLock<Regex> = LazyLock::new(|| {
             Regex::new(
-                r"\b\d{4}-\d\d-\d\d\b|\b\d{1,2}\.\d{1,2}\.|\b(?:january|february|march|april|may|june|july|august|september|october|november|december|monday|tuesday|wednesday|thursday|friday|tomorrow|q[1-4])\b",
+                r"\b\d{4}-\d\d-\d\d\b|\b\d{1,2}\.\d{1,2}\.|\b(?:january|february|march|april|may \d+|june|july|august|september|october|november|december|monday|tuesday|wednesday|thursday|friday|tomorrow|q[1-4])\b",
             )
             .expect("fixed")
         });
         static ZONE: LazyLock<Regex> = LazyLock::new(|| {
-            Regex::new(r"\b(?:utc|gmt|cet|cest|est|pst|pacific|eastern|central|mountain)\b|\b[a-z]+/[a-z_]+\b")
+            let zones = "zone|africa|america|antarctica|asia|atlantic|australia|europe|indian|pacific|etc";
+            Regex::new(&format!(
+                r"\b(?:utc|gmt|cest|pst|pdt)\b|\b(?:pacific|eastern|central|mountain)(?: standard| daylight)? time\b|\b(?:{zones})/[a-z_]+\b",
+            ))
+            .expect("fixed")
+        });
+        static BRANCH: LazyLock<Regex> = LazyLock::new(|| {
+            Regex::new(r"\brebased\b|\b(?:working|current|active|our|on|to) branch\b|\bbranch(?: is\b|:)|\bbranch\b.*\b(?:unpushed|based|parked)\b")
                 .expect("fixed")
+        });
+        static CODE: LazyLock<Regex> = LazyLock::new(|| {
+            let places = PLACES.join("|");
+            Regex::new(&format!(r"\bpasscode\b|\b(?:{places})[- ](?:access[- ])?code\b")).expect("fixed")
         });
         static PHASE: LazyLock<Regex> =
             LazyLock::new(|| Regex::new(r"\b(?:phase|stage|sprint) \d+ ?(?:of|/) ?\d+").expect("fixed"));
@@ -114,10 +134,40 @@ impl Topic {
             Self::Date => DATE.is_match(lower),
             Self::Zone => ZONE.is_match(lower),
             Self::Style => STYLE.is_match(lower),
-            Self::Name | Self::Duty | Self::Branch | Self::Code => !values.is_empty(),
+            // The branch that the work is on, not one that something is forbidden for or that is to be made.
+            Self::Branch => {
+                BRANCH.is_match(lower)
+                    && !["never", "do not", "don't", "create", "make"].iter().any(|start| lower.starts_with(start))
+                    && values.iter().any(|value| value.contains(['/', '-']))
+            }
+            // A code that opens something, not the code of a program.
+            Self::Code => {
+                let opens = |value: &String| {
+                    value.bytes().any(|byte| byte.is_ascii_digit())
+                        && value.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+                };
+                CODE.is_match(lower) && values.iter().any(opens)
+            }
+            Self::Name | Self::Duty => !values.is_empty(),
         }
     }
 }
+
+/// Words for the things that a code opens.
+const PLACES: [&str; 12] = [
+    "access",
+    "vault",
+    "door",
+    "gate",
+    "pin",
+    "login",
+    "security",
+    "maintenance",
+    "entry",
+    "staging",
+    "contact",
+    "lock",
+];
 
 /// Words for the style of an answer.
 static STYLE: LazyLock<Regex> = LazyLock::new(|| {
@@ -204,6 +254,20 @@ const FILLERS: &[&str] = &[
     "week",
     "today",
     "progress",
+    "there",
+    "want",
+    "prefer",
+    "preferred",
+    "me",
+    "own",
+    "belong",
+    "changed",
+    "moved",
+    "may",
+    "get",
+    "rather",
+    "would",
+    "jetzt",
 ];
 
 impl Claim {
@@ -213,7 +277,7 @@ impl Claim {
         let lower = bare.to_lowercase();
         let all = values(bare, true);
         let topic = topic(&lower, &all);
-        let (subject, end) = subject(&lower);
+        let (subject, verb, end) = subject(&lower);
         // Numbers in the subject tell which one is meant: room 12, step 3.
         let values = match bare.get(end..) {
             _ if topic.as_ref().is_some_and(|(topic, _)| *topic == Topic::Style) => {
@@ -222,8 +286,18 @@ impl Claim {
             Some(said) if topic.is_none() => values(said, false),
             _ => all,
         };
+        let said = lower.get(end..).unwrap_or_default().split_whitespace().map(stem);
+        let has_meaning = |word: &String| {
+            word.len() > 2
+                && !FILLERS.contains(&word.as_str())
+                && !values.contains(word)
+                && !word.chars().any(|char| char.is_ascii_digit())
+        };
+        let rest = said.filter(has_meaning).collect();
         (topic.is_some() || !values.is_empty() && !subject.is_empty()).then(|| Self {
             subject,
+            verb,
+            rest,
             topic,
             values,
             changes: changes(&lower),
@@ -252,13 +326,12 @@ impl Claim {
                     && self.numbers().eq(older.numbers())
                     && (topic.is_single() || self.has_scope_of(*topic, scope, older_scope))
             }
-            (None, None) if self.subject == older.subject => self.subject.iter().any(|word| word.len() > 3),
-            // An older subject with more words is another one: "the port is now 90" says nothing of the port of the API.
+            // "The database is Postgres 15" and "the database is hosted in eu-1" say two things of one.
             (None, None) => {
-                self.changes
-                    && !older.subject.is_empty()
-                    && older.subject.is_subset(&self.subject)
-                    && self.values.is_disjoint(&older.values)
+                self.subject == older.subject
+                    && self.verb == older.verb
+                    && self.rest == older.rest
+                    && self.subject.iter().any(|word| word.len() > 2)
             }
             _ => false,
         }
@@ -266,12 +339,12 @@ impl Claim {
 
     /// Whether a claim of this topic is about the scope of an older one.
     fn has_scope_of(&self, topic: Topic, scope: &BTreeSet<String>, older: &BTreeSet<String>) -> bool {
-        let few = scope.len().min(older.len()) == 1;
-        match scope.is_disjoint(older) {
-            false => scope == older || self.changes || few,
-            true if scope.is_empty() && older.is_empty() => true,
-            true => self.changes && topic.is_rare() && (scope.is_empty() || older.is_empty()),
-        }
+        // "The launch date moved" is about the launch of the product. A scope with more words is another one: the travel
+        // budget of marketing is not the budget of marketing.
+        let names_less = scope.is_subset(older) && !scope.is_empty();
+        scope == older
+            || names_less && (self.changes || topic == Topic::Phase)
+            || scope.is_empty() && self.changes && topic.is_rare()
     }
 }
 
@@ -290,28 +363,31 @@ pub(super) fn has_topic(sentence: &str, lower: &str) -> bool {
     topic(lower, &values(sentence, true)).is_some()
 }
 
-/// The words before the verb, without fillers, and the end of the verb.
-fn subject(lower: &str) -> (BTreeSet<String>, usize) {
-    const ENDS: [&str; 14] = [
-        " is ",
-        " are ",
-        " was ",
-        " = ",
-        ": ",
-        " uses ",
-        " runs on ",
-        " moved to ",
-        " changed to ",
-        " must be ",
-        " stays ",
-        " lives ",
-        " has ",
-        " costs ",
+/// The words before the verb, without fillers, the verb, and its end.
+fn subject(lower: &str) -> (BTreeSet<String>, &'static str, usize) {
+    const ENDS: [(&str, &str); 17] = [
+        (" is ", "is"),
+        (" are ", "is"),
+        (" was ", "is"),
+        (" = ", "is"),
+        (": ", "is"),
+        (" moved to ", "is"),
+        (" changed to ", "is"),
+        (" stays ", "is"),
+        (" ist ", "is"),
+        ("は", "is"),
+        (" uses ", "uses"),
+        (" runs on ", "runs on"),
+        (" must be ", "must be"),
+        (" lives ", "lives"),
+        (" has ", "has"),
+        (" hat ", "has"),
+        (" costs ", "costs"),
     ];
-    let end = ENDS.iter().filter_map(|end| Some((lower.find(end)?, end.len()))).min();
-    let Some((end, len)) = end else { return (BTreeSet::new(), lower.len()) };
+    let end = ENDS.iter().filter_map(|(end, verb)| Some((lower.find(end)?, end.len(), *verb))).min();
+    let Some((end, len, verb)) = end else { return (BTreeSet::new(), "", lower.len()) };
     let words = lower[..end].split_whitespace().map(stem);
-    (words.filter(|word| !word.is_empty() && !FILLERS.contains(&word.as_str())).collect(), end + len)
+    (words.filter(|word| !word.is_empty() && !FILLERS.contains(&word.as_str())).collect(), verb, end + len)
 }
 
 fn topic(lower: &str, values: &BTreeSet<String>) -> Option<(Topic, BTreeSet<String>)> {
@@ -334,23 +410,33 @@ fn topic(lower: &str, values: &BTreeSet<String>) -> Option<(Topic, BTreeSet<Stri
         word.len() > 2
             && !FILLERS.contains(&word.as_str())
             && !of_topic.contains(&word.as_str())
-            && !values.contains(word)
+            && !(topic.has_names_in_scope() && topic.fits(word, values))
+            && (topic.has_names_in_scope() || !values.contains(word))
             && !word.chars().any(|char| char.is_ascii_digit())
     };
     for at in places {
-        // Up to three words before a word of the topic, and the one after "for" or "of".
-        scope.extend(words[at.saturating_sub(3)..at].iter().filter(|word| content(word)).cloned());
-        if let Some(of) = words[at + 1..].iter().take(1).find(|word| matches!(word.as_str(), "for" | "of")) {
-            let after = words[at + 1..].iter().skip_while(|word| *word != of).skip(1).filter(|word| content(word));
-            scope.extend(after.take(1).cloned());
+        // Up to four words before a word of the topic, and the one after "for" or "of".
+        scope.extend(words[at.saturating_sub(4)..at].iter().filter(|word| content(word)).cloned());
+        let after = words.get(at + 1..).unwrap_or_default();
+        if after.first().is_some_and(|word| matches!(word.as_str(), "for" | "of")) {
+            scope.extend(after.iter().filter(|word| content(word)).take(1).cloned());
         }
         // Something is called, renamed or designated: its name follows the verb.
         if topic == Topic::Name && words[at].ends_with(['d', 'g']) {
-            scope.extend(words[at + 1..].iter().take(2).filter(|word| content(word)).cloned());
+            scope.extend(after.iter().take(2).filter(|word| content(word)).cloned());
         }
     }
     match topic {
-        Topic::Date => scope.extend(words.iter().filter(|word| RELEASES.contains(&word.as_str())).cloned()),
+        Topic::Date => {
+            scope.extend(words.iter().filter(|word| RELEASES.contains(&word.as_str())).cloned());
+            // The launch party is not the launch.
+            let named = words.windows(2).filter(|pair| RELEASES.contains(&pair[0].as_str()) && content(&pair[1]));
+            scope.extend(named.map(|pair| pair[1].clone()));
+        }
+        Topic::Code => {
+            let parts = words.iter().flat_map(|word| word.split('-'));
+            scope = parts.filter(|word| PLACES.contains(word)).map(str::to_owned).collect();
+        }
         Topic::Phase => scope.extend(words.iter().filter(|word| content(word)).cloned()),
         _ => {}
     }
@@ -373,7 +459,7 @@ fn by_verbs(
     }
     if Topic::Date.fits(lower, values) {
         let place = at("launch").or_else(|| at("release")).or_else(|| at("land"))?;
-        return Some((Topic::Date, &[], vec![place + 1]));
+        return Some((Topic::Date, &[], vec![place]));
     }
     None
 }
@@ -508,10 +594,19 @@ mod tests {
             ("The platform migration is at phase 3 of 6.", "Migration progress: phase 4 of 6."),
             ("Base commit for the current work is 7f8fbee.", "We branched from commit bbbe5ce."),
             ("Budget cap is $331 total.", "Never let total spending pass $318 without explicit approval."),
-            ("Do not plan past the launch deadline of 2027-03-25.", "Launch is fixed at 2027-01-22; the date stays."),
+            ("Der Port ist 4711.", "Korrektur: Der Port ist jetzt 9000."),
+            ("ポートは4711です。", "ポートは9000です。"),
             ("The project codename is LANTERN-101.", "We refer to the project by the codename HARBOR-202."),
         ] {
             assert!(replaces(older, newer), "{older} | {newer}: {:?} {:?}", Claim::of(older), Claim::of(newer));
+        }
+    }
+
+    #[test]
+    fn a_topic_may_end_a_sentence() {
+        for said in ["On Monday we launch.", "Only Paul may approve releases.", "Tag it on Friday, before the release"]
+        {
+            let _ = Claim::of(said);
         }
     }
 
@@ -535,6 +630,26 @@ mod tests {
             ("The data migration is at phase 3 of 6.", "The rewrite of the client is at phase 1 of 4."),
             ("The branch is based on commit 7f8fbee.", "The bug came in with commit bbbe5ce."),
             ("No sesame at the prep counter, ever.", "No peanuts at the prep counter, ever."),
+            ("Tests must be run with Postgres 15.", "Tests must be tagged with JIRA-123."),
+            ("Passwords must be hashed with Argon2.", "Passwords must be at least 12 characters."),
+            ("Python: never use anything older than 3.11.", "Python: always format with Black."),
+            ("The database is Postgres 15.", "The database is hosted in eu-west-1."),
+            ("The server is at 10.0.0.5.", "The server has 64 GB of RAM."),
+            ("My daughter is 7 years old.", "My daughter is allergic to Penicillin."),
+            ("Patient has allergy to Penicillin.", "Patient has blood type A1."),
+            ("There is a server at https://stage.internal.", "There is a Dockerfile in deploy/Dockerfile."),
+            ("Never commit to branch main/prod.", "I checked foo/bar.rs and it is broken."),
+            ("Never force-push to the branch release/2.0.", "Create a new branch feature/login for this."),
+            ("All code must be formatted with Black.", "The code in src/v2 must be tested with Pytest."),
+            ("Never share the access code AB-1234.", "The new code in src/auth2.rs is broken."),
+            ("Report all times in UTC.", "The central registry lives in infra/registry."),
+            ("Report all times in UTC.", "The first time you edit src/foo it is slow."),
+            ("Keep every API response short, never over 2 KB.", "Answer me in a formal tone, always."),
+            ("The port is 4711.", "The debug port is now 9090."),
+            ("Marketing budget is $500.", "Marketing travel budget is $200."),
+            ("The Berlin trip budget is $900.", "The Paris trip budget is now $700."),
+            ("The beta release is due 2027-01-02.", "The final release is now due 2027-06-01."),
+            ("The launch is on 2027-03-01.", "The launch party is on 2027-03-05."),
         ] {
             assert!(!replaces(one, other), "{one} | {other}: {:?} {:?}", Claim::of(one), Claim::of(other));
         }
