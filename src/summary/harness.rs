@@ -56,7 +56,8 @@ pub(super) fn parts(message: &str) -> Parts<'_> {
         rest = after;
     }
     own.push_str(rest);
-    let ends = REST.iter().filter_map(|rest| own.find(rest)).min();
+    let begins_line = |at: &usize| own[..*at].trim_end_matches([' ', '\t']).is_empty() || own[..*at].ends_with('\n');
+    let ends = REST.iter().flat_map(|rest| own.match_indices(rest).map(|(at, _)| at)).filter(begins_line).min();
     own.truncate(ends.unwrap_or(own.len()));
     Parts { own: Cow::Owned(own.trim().to_owned()), instructions }
 }
@@ -69,19 +70,45 @@ struct Block<'a> {
     after: &'a str,
 }
 
-/// The next block. It begins a line, or stands after another block. Its name is of several words (`system-reminder`,
-/// `environment_context`), which names of HTML and of types are not. `closes`: the bytes from the last end of each tag to the
+/// Tags of harnesses, as patterns. A block of another name is the user's own: people write `<coding_rules>`.
+const TAGS: [&str; 22] = [
+    // Claude Code
+    "command-(?:name|message|args|contents)",
+    "local-command-[a-z]+",
+    "bash-(?:input|stdout|stderr)",
+    "system-reminder",
+    "task-notification",
+    "teammate-message",
+    "ide_[a-z_]+",
+    "(?:[a-z]+-)+hook",
+    "skill",
+    // Codex
+    "environment_context",
+    "user_instructions",
+    "INSTRUCTIONS",
+    "turn_aborted",
+    "user_shell_command",
+    "subagent_notification",
+    "(?:skills|permissions)_instructions",
+    "collaboration_mode",
+    // OpenCode, Cline, Cursor
+    "file",
+    "environment_details",
+    "attached_files",
+    "(?:git_status|project_layout)",
+    "open_and_recently_viewed_files",
+];
+
+/// The next block. It begins a line, or stands after another block. `closes`: the bytes from the last end of each tag to the
 /// end of the message, so that a tag without an end is looked for once.
 fn next_block<'a>(text: &'a str, closes: &mut HashMap<&'a str, Option<usize>>) -> Option<Block<'a>> {
-    static TAG: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"<((?:[a-z]+[-_])+[a-z]+|INSTRUCTIONS|instructions|file|skill)(?: [^<>]*)?>")
-            .expect("a fixed pattern")
-    });
+    static TAG: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(&format!("<({})(?: [^<>]*)?>", TAGS.join("|"))).expect("fixed patterns"));
     TAG.captures_iter(text).find_map(|found| {
         let (all, name) = (found.get(0)?, text.get(found.get(1)?.range())?);
         let before = &text[..all.start()];
-        let line = before.rsplit('\n').next().unwrap_or_default();
-        if !line.trim().is_empty() {
+        let ahead = before.trim_end_matches([' ', '\t']);
+        if !ahead.is_empty() && !ahead.ends_with('\n') {
             return None;
         }
         let end = format!("</{name}>");
@@ -112,7 +139,14 @@ mod tests {
             "Use Vec<u8> and <div>x</div>, not a <my-tag>."
         );
         assert_eq!(own("Set <app-port>4711</app-port> as before."), "Set <app-port>4711</app-port> as before.");
-        assert_eq!(own("Look at it. Called the Read tool with the following input: {}\n<file>x</file>"), "Look at it.");
+        assert_eq!(
+            own("Look at it.\nCalled the Read tool with the following input: {}\n<file>x</file>"),
+            "Look at it."
+        );
+        let quoted = "The log says: [Request interrupted by user at 10:00]. Fix that. Never retry twice.";
+        assert_eq!(own(quoted), quoted);
+        let rules = "<coding_rules>Never touch vendor/.</coding_rules>\n<instructions>Port it.</instructions>";
+        assert_eq!(own(rules), rules);
         assert_eq!(own("[Request interrupted by user]"), "");
     }
 

@@ -58,7 +58,7 @@ const LONGEST_RESULT: usize = 24_000;
 /// How much of one answer is looked at, in characters.
 const LONGEST_ANSWER: usize = 200_000;
 
-/// The largest conversation that is heard whole, in bytes of its lines: two million tokens, more than any window in use. The facts
+/// The largest conversation that is heard whole, in characters: two million tokens, more than any window in use. The facts
 /// of a larger one come from its newest part, and from the messages of the user, the same size of them.
 const HEARD: usize = 8 << 20;
 
@@ -84,8 +84,15 @@ impl Hearing {
             0 if entry.is_from(Role::User) => &mut self.of_user,
             _ => &mut self.all,
         };
+        // The part of it that is looked at: no image, and of a result its ends.
+        let said = match entry.outline() {
+            Some(outline) if outline.role == Role::User => outline.chars,
+            Some(outline) if outline.role == Role::Assistant => outline.chars.min(LONGEST_ANSWER),
+            Some(outline) => outline.chars.min(LONGEST_RESULT),
+            None => entry.line().len().min(LONGEST_RESULT),
+        };
         let before = *room;
-        *room = before.saturating_sub(entry.line().len());
+        *room = before.saturating_sub(said);
         before > 0
     }
 }
@@ -100,7 +107,7 @@ pub(super) fn listen(entries: &[&Arc<Entry>], clean: &dyn Fn(&str) -> Clean, sto
         }
     };
     // Cleaned before it is clipped: half of a secret looks like none.
-    let clipped = |text: &str| Clean::assembled(text::clip_middle(&clean(text), LONGEST_RESULT, "\n[…]\n"));
+    let clipped = |text: &str| Clean::assembled(in_whole_lines(&clean(text)));
     for entry in Hearing::of(entries) {
         if stop() {
             break;
@@ -163,6 +170,16 @@ pub(super) fn listen(entries: &[&Arc<Entry>], clean: &dyn Fn(&str) -> Clean, sto
         }
     }
     said
+}
+
+/// A result without its middle, in whole lines where it has some.
+fn in_whole_lines(text: &str) -> String {
+    const GAP: &str = "\n[…]\n";
+    let cut = text::clip_middle(text, LONGEST_RESULT, GAP);
+    let Some((head, end)) = cut.split_once(GAP).filter(|_| cut.len() < text.len()) else { return cut };
+    let head = head.rfind('\n').map_or(head, |at| &head[..at]);
+    let end = end.find('\n').map_or(end, |at| &end[at + 1..]);
+    format!("{head}{GAP}{end}")
 }
 
 /// A number that is the same for calls of one tool with the same arguments.
@@ -240,4 +257,36 @@ fn call_text(arguments: &[(Clean, Clean)], label: &Clean) -> Clean {
     let said = arguments.iter().filter(|(_, value)| !label.ends_with(&**value));
     let said = said.map(|(name, value)| format!("{name}: {}", text::clip_middle(value, 4_000, "\n[…]\n")));
     Clean::assembled(said.collect::<Vec<_>>().join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_result_ends_with_whole_lines() {
+        let text = (0..4_000).map(|at| format!("line {at} of a long output\n")).collect::<String>();
+        let cut = in_whole_lines(&text);
+        assert!(cut.len() < 26_000 && cut.contains("\n[…]\n"));
+        assert!(cut.lines().all(|line| line == "[…]" || text.contains(&format!("{line}\n"))), "{cut}");
+        assert_eq!(in_whole_lines("short"), "short");
+    }
+
+    #[test]
+    fn images_and_the_middle_of_results_leave_older_messages_heard() {
+        let entry = |message: Value| {
+            let line = serde_json::json!({"type": "message", "id": "e", "parentId": null, "timestamp": "", "message": message});
+            Arc::new(Entry::parse(line.to_string().into()).expect("an entry"))
+        };
+        let image = serde_json::json!({"role": "toolResult", "toolCallId": "c", "content": [
+            {"type": "image", "data": "A".repeat(1 << 20), "mimeType": "image/png"}]});
+        let long = serde_json::json!({"role": "toolResult", "toolCallId": "c", "content": [
+            {"type": "text", "text": "words ".repeat(200_000)}]});
+        let first =
+            entry(serde_json::json!({"role": "assistant", "content": [{"type": "text", "text": "Root cause: x"}]}));
+        let entries: Vec<_> =
+            std::iter::once(first).chain((0..12).map(|_| entry(image.clone()))).chain([entry(long)]).collect();
+        let said = listen(&entries.iter().collect::<Vec<_>>(), &|text| Clean::assembled(text), &|| false);
+        assert_eq!(&*said[0].text, "Root cause: x");
+    }
 }
