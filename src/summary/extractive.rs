@@ -145,10 +145,11 @@ pub fn summarize(request: &Request<'_>) -> Summary {
         out = history.compose(room - share, wish.take());
     }
     if share > 0 {
-        if !out.is_empty() {
+        let of_turn = prefix.compose(share, wish);
+        if !out.is_empty() && !of_turn.trim().is_empty() {
             out.push_str(SPLIT_TURN);
         }
-        out.push_str(&prefix.compose(share, wish));
+        out.push_str(&of_turn);
     }
     let short = short::of(&history, &prefix, &files);
     if !tags.is_empty() {

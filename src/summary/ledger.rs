@@ -5,7 +5,7 @@ use super::{
     cues,
     current::{Claim, Outdated, in_force},
     heard::{Said, Speaker},
-    prose::{clip, lines, sentences},
+    prose::{clip, lines, sentences, sentences_of_line},
     sections::{self, Section},
     statements::{self, Kind, Statement},
     todo,
@@ -27,6 +27,32 @@ pub(super) struct Request {
     pub outcome: Option<String>,
 }
 
+impl Request {
+    /// Whether nothing says that it is not done.
+    pub(super) fn is_done(&self) -> bool {
+        static NOT: LazyLock<Words> = LazyLock::new(|| {
+            Words::new(&[
+                "could not",
+                "couldn't",
+                "cannot",
+                "can't",
+                "not done",
+                "not yet",
+                "unable",
+                "failed",
+                "fails",
+                "still",
+                "blocked",
+                "missing",
+                "nicht",
+                "noch",
+                "incomplete",
+            ])
+        });
+        self.outcome.as_ref().is_none_or(|outcome| !NOT.stand_in(&outcome.to_lowercase()))
+    }
+}
+
 /// Something that failed.
 #[derive(Debug, Clone)]
 pub(super) struct Failure {
@@ -34,6 +60,19 @@ pub(super) struct Failure {
     pub line: String,
     /// The same was tried again later and worked.
     pub resolved: bool,
+}
+
+impl Failure {
+    /// A failure of an earlier summary.
+    fn carried(text: &str) -> Self {
+        let (label, line) = text.split_once(": ").unwrap_or(("", text));
+        Self { label: label.to_owned(), line: line.to_owned(), resolved: false }
+    }
+
+    /// The failure on one line.
+    pub(super) fn text(&self) -> String {
+        if self.label.is_empty() { self.line.clone() } else { format!("{}: {}", self.label, self.line) }
+    }
 }
 
 /// A statement in force.
@@ -126,7 +165,9 @@ fn is_acknowledgement(sentence: &str) -> bool {
 impl Ledger {
     /// Gathers the facts of a conversation that continues an earlier summary.
     pub(super) fn of(sources: &Sources<'_>) -> Self {
-        let mut ledger = Self::default();
+        let blocked = sources.previous.iter().filter(|(section, _)| *section == Section::Blocked);
+        let mut ledger =
+            Self { failures: blocked.map(|(_, text)| Failure::carried(text)).collect(), ..Self::default() };
         let mut made: Vec<Held> =
             sources.previous.iter().filter_map(|(section, text)| carried(*section, text)).collect();
         let (mut seen, mut rules) = (HashSet::new(), HashSet::new());
@@ -153,7 +194,16 @@ impl Ledger {
         }
         ledger.hold(made);
         let Self { requests, decisions, outdated, .. } = &mut ledger;
-        requests.retain(|request| !outdated.is_in(&request.text));
+        // A request goes on without the sentence that a later one corrects. The first one has the goal.
+        let first = requests.first().map(|request| request.text.clone());
+        for request in requests.iter_mut().filter(|request| outdated.is_in(&request.text)) {
+            let in_force = sentences_of_line(&request.text).filter(|sentence| !outdated.is_in(sentence));
+            request.text = in_force.collect::<String>().trim().to_owned();
+        }
+        requests.retain(|request| !request.text.is_empty());
+        if requests.is_empty() {
+            requests.extend(first.map(|text| Request { text, outcome: None }));
+        }
         for request in requests.iter_mut() {
             request.outcome = request.outcome.take().filter(|outcome| !outdated.is_in(outcome));
         }
@@ -192,7 +242,8 @@ impl Ledger {
         let stated: usize = found.iter().map(|it| it.text.len()).sum();
         let states =
             found.iter().all(|it| matches!(it.kind, Kind::Note | Kind::Fact) || cues::label(&it.text).is_some());
-        if !found.is_empty() && !self.requests.is_empty() && states && stated * 10 >= said.trim().len() * 9 {
+        let asks = statements::asks_for_work(&text);
+        if !found.is_empty() && !self.requests.is_empty() && states && !asks && stated * 10 >= said.trim().len() * 9 {
             return;
         }
         self.requests.retain(|request| request.text != text);
@@ -219,8 +270,8 @@ impl Ledger {
 
     fn result(&mut self, piece: &Said, failed: bool) {
         if !failed {
-            let command = command(&piece.label);
-            for failure in self.failures.iter_mut().filter(|failure| self::command(&failure.label) == command) {
+            let worked = command(&piece.label);
+            for failure in self.failures.iter_mut().filter(|failure| covers(&worked, &command(&failure.label))) {
                 failure.resolved = true;
             }
             return;
@@ -261,13 +312,18 @@ fn carried(section: Section, text: &str) -> Option<Held> {
     Some(Held { statement: Statement { kind, text }, carried: true })
 }
 
-/// The tool and the program of a call: the same command with other arguments is another try.
-fn command(label: &str) -> String {
-    let last = label.rsplit(" && ").next().unwrap_or(label);
-    let tool = label.split(' ').next().unwrap_or_default();
-    let words = last.trim_start_matches(tool).split_whitespace().filter(|word| !word.starts_with('-'));
-    let two: Vec<&str> = words.take(2).collect();
-    format!("{tool} {}", two.join(" "))
+/// The words of a call, without the folder that it changes to, redirections and options. Its output may be shown in another way.
+fn command(label: &str) -> Vec<&str> {
+    let (tool, said) = label.split_once(' ').unwrap_or((label, ""));
+    let last = said.rsplit(" && ").next().unwrap_or(said);
+    let run = last.split(['|', '>', '<']).next().unwrap_or(last).trim_end_matches(['2', '&', ' ']);
+    std::iter::once(tool).chain(run.split_whitespace().filter(|word| !word.starts_with('-'))).collect()
+}
+
+/// Whether a command that worked did what another one failed at: the same, or more of it, as all tests are more than some.
+fn covers(worked: &[&str], failed: &[&str]) -> bool {
+    // One word is the tool, without an argument to tell its calls apart.
+    failed.len() > 1 && worked.len() > 1 && failed.starts_with(worked)
 }
 
 /// Whether a line says only that a command failed.
@@ -399,5 +455,68 @@ mod tests {
         let branch = "## Goal\nTry it\n\n## Constraints & Preferences\n- Never use macros.\n\n## Critical Context\n- The port is 4711.\n- The host is a.internal.";
         let said = [piece(Speaker::Branch, branch), piece(Speaker::User, "The port is 9000.")];
         assert_eq!(statements(&said), ["Never use macros.", "The host is a.internal.", "The port is 9000."]);
+    }
+
+    fn ledger(previous: &[(Section, String)], pieces: &[Said]) -> Ledger {
+        let clean = |text: &str| Clean::assembled(text);
+        Ledger::of(&Sources { previous, said: pieces, entries: &[], todo_tools: &[], clean: &clean })
+    }
+
+    #[test]
+    fn a_correction_takes_its_sentence_and_not_the_request() {
+        let said = |text: &str| piece(Speaker::User, text);
+        let found = ledger(&[], &[said("Build a REST API in Rust. The port is 8080."), said("The port is 9000.")]);
+        let requests: Vec<_> = found.requests.iter().map(|request| request.text.as_str()).collect();
+        assert_eq!(requests, ["Build a REST API in Rust."]);
+    }
+
+    #[test]
+    fn each_request_has_its_own_outcome() {
+        let said = [
+            piece(Speaker::User, "Fix the bug in src/cart.rs where the total is 3 instead of 4."),
+            piece(Speaker::Assistant, "I rounded in the wrong place."),
+            piece(Speaker::User, "Add an endpoint /v2/export that returns CSV and is limited to 100 rows."),
+            piece(Speaker::Assistant, "The endpoint is there, the tests are missing."),
+        ];
+        let found = ledger(&[], &said).requests;
+        let done: Vec<_> = found.iter().map(|request| (request.outcome.as_deref(), request.is_done())).collect();
+        assert_eq!(
+            done,
+            [
+                (Some("I rounded in the wrong place."), true),
+                (Some("The endpoint is there, the tests are missing."), false)
+            ]
+        );
+    }
+
+    #[test]
+    fn a_command_that_worked_solves_the_same_and_less() {
+        let result = |failed: bool, label: &str| Said {
+            speaker: Speaker::Result { failed },
+            ..Said::new(Speaker::Aside, Clean::assembled(label), Clean::assembled("error: it broke"))
+        };
+        let open = |failed: &str, worked: &str| {
+            let found = ledger(&[], &[result(true, failed), result(false, worked)]);
+            !found.failures[0].resolved
+        };
+        for (failed, worked) in [
+            ("bash cargo test payment", "bash cargo test login"),
+            ("bash docker compose up db", "bash docker compose ps"),
+            ("bash npm run build", "bash npm run lint"),
+            ("bash cargo test", "bash cargo test login"),
+        ] {
+            assert!(open(failed, worked), "{failed} | {worked}");
+        }
+        for (failed, worked) in [
+            ("bash cargo test payment", "bash cargo test"),
+            ("bash cd /x && cargo test 2>&1 | tail -40", "bash cargo test 2>&1 | tail -5"),
+            ("edit src/a.rs", "edit src/a.rs"),
+        ] {
+            assert!(!open(failed, worked), "{failed} | {worked}");
+        }
+        let carried = [(Section::Blocked, "bash cargo test: error[E0382]: moved".to_owned())];
+        assert!(!ledger(&carried, &[]).failures[0].resolved);
+        let found = ledger(&carried, &[result(false, "bash cargo test")]);
+        assert!(found.failures[0].resolved && found.failures[0].text() == carried[0].1);
     }
 }

@@ -28,14 +28,83 @@ pub(super) enum Kind {
     Fact,
 }
 
+/// The longest statement, in characters.
+const MOST: usize = 600;
+
+/// Beginnings of a rule in a person's own words.
+const COMMANDING: [&str; 9] =
+    ["never ", "always ", "do not ", "don't ", "you must ", "please never ", "please always ", "no ", "only "];
+
+/// A sentence without the question at its end.
+fn without_tag_question(said: &str) -> &str {
+    [", ok?", ", okay?", ", understood?", ", right?", ", please?", ", ja?", ", oder?"]
+        .iter()
+        .find_map(|tail| said.strip_suffix(tail))
+        .unwrap_or(said)
+}
+
+/// Whether a sentence asks for work: it begins with what is to be done.
+pub(super) fn asks_for_work(said: &str) -> bool {
+    const VERBS: [&str; 44] = [
+        "add",
+        "analyze",
+        "build",
+        "change",
+        "check",
+        "clean",
+        "commit",
+        "compare",
+        "configure",
+        "continue",
+        "convert",
+        "create",
+        "debug",
+        "delete",
+        "deploy",
+        "design",
+        "document",
+        "draft",
+        "explain",
+        "extend",
+        "extract",
+        "find",
+        "fix",
+        "generate",
+        "help",
+        "implement",
+        "improve",
+        "install",
+        "investigate",
+        "look",
+        "migrate",
+        "move",
+        "plan",
+        "port",
+        "refactor",
+        "remove",
+        "rename",
+        "replace",
+        "review",
+        "rewrite",
+        "test",
+        "translate",
+        "update",
+        "write",
+    ];
+    let lower = said.to_lowercase();
+    let lower = lower.trim_start_matches("please ").trim_start_matches("now ").trim_start_matches("then ");
+    let first = lower.split(|char: char| !char.is_alphanumeric()).next().unwrap_or_default();
+    VERBS.contains(&first) && label(said).is_none()
+}
+
 /// The longest line that is one statement, in characters. Longer lines are divided into sentences.
 const LONGEST: usize = 260;
 
 /// The statements of a text of the user, in its order.
 pub(super) fn of_user(said: &str) -> Vec<Statement> {
     let mut found = Vec::new();
-    for line in lines(said) {
-        let line = line.trim();
+    // A quotation is somebody else's.
+    for line in lines(said).map(str::trim).filter(|line| !line.starts_with('>')) {
         // A label is of its whole line.
         if line.len() <= LONGEST && !has_question(line) && label(without_bullet(line)).is_some() {
             found.extend(statement(line));
@@ -46,6 +115,7 @@ pub(super) fn of_user(said: &str) -> Vec<Statement> {
         for (at, sentence) in sentences.iter().enumerate() {
             // "Never exceed it." says nothing without the sentence before it.
             let before = at.checked_sub(1).map(|at| sentences[at]).filter(|_| leans(sentence));
+            let before = before.filter(|before| !asks_for_work(before));
             let before =
                 before.filter(|before| before.len() + sentence.len() < LONGEST && !before.ends_with(['?', '？']));
             match (before, statement(sentence)) {
@@ -107,14 +177,18 @@ fn leans(sentence: &str) -> bool {
 
 /// The statement that a sentence, or a line of several sentences, makes.
 pub(super) fn statement(said: &str) -> Option<Statement> {
-    let text = without_bullet(said.trim());
-    if text.len() < 8 || text.len() > 600 || !is_prose(text) {
+    // "Never push, ok?" asks for nothing.
+    let text = without_bullet(without_tag_question(said.trim()));
+    let lower = text.to_lowercase();
+    // A rule may name code and quote words.
+    let commands = COMMANDING.iter().any(|start| lower.starts_with(start));
+    if text.len() < 8 || text.chars().nth(MOST).is_some() || !commands && !is_prose(text) {
         return None;
     }
-    let lower = text.to_lowercase();
     let kind = match () {
         () if asks(&lower) => return None,
         () if is_rule(&lower) => Kind::Rule,
+        () if asks_for_work(text) => return None,
         () if is_wish(&lower) => Kind::Wish,
         () if label(text).is_some() || changes(&lower) && is_fact(&lower) || has_topic(text, &lower) => Kind::Note,
         () if is_fact(&lower) && is_sentence(text) && !values(text, true).is_empty() => Kind::Fact,
@@ -140,7 +214,7 @@ fn is_prose(sentence: &str) -> bool {
 fn is_log(line: &str) -> bool {
     static LOG: LazyLock<regex::Regex> = LazyLock::new(|| {
         regex::Regex::new(
-            r"(?x)^(?:at\s|\[[a-z]|\d+\s*\||\d{4}-\d\d-\d\d[T\s]\d\d:|\$\s|~|\+\s|\+{3}|-{3}|diff\s|Traceback|File\s\S)
+            r"(?x)^(?://|/\*|raise\s|assert\s|throw\s|Caused\sby:|Assertion\sfailed|node:|at\s|\[[a-z]|\d+\s*\||\d{4}-\d\d-\d\d[T\s]\d\d:|\$\s|~|\+\s|\+{3}|-{3}|diff\s|Traceback|File\s\S)
               | \w:\d+:\d+ | \b(?:[A-Za-z]*Error|[A-Za-z]*Exception|error\[[^\]]*\]|warning|panicked\sat|FAIL(?:ED)?)\s*:
               | ^\S+(?:Error|Exception)\b",
         )
@@ -328,6 +402,35 @@ mod tests {
         );
         let found = of_user(&long);
         assert!(found.iter().any(|it| it.text == "The cap is $500. Never exceed it."), "{found:?}");
+    }
+
+    #[test]
+    fn a_rule_may_quote_and_end_with_a_question() {
+        for rule in [
+            "Never use \"foo\" here.",
+            "Always use <Button> from ui, never <button>.",
+            "Never use a == b for floats.",
+            "Never push to main, ok?",
+            "Never catch Exception: let it crash.",
+            "Under no circumstances touch prod.",
+            "Auf keinen Fall pushen",
+        ] {
+            let found = of_user(rule);
+            assert_eq!(found.iter().map(|it| it.kind).collect::<Vec<_>>(), [Kind::Rule], "{rule}");
+        }
+        let long = format!("本番には絶対に触らないでください、{}", "理由は色々あります".repeat(25));
+        assert_eq!(kind(&long), Some(Kind::Rule), "{} bytes", long.len());
+        assert_eq!(of_user("The customer wrote:\n> never deploy on Friday"), []);
+        assert_eq!(kind("raise ValueError('You must never call this')"), None);
+    }
+
+    #[test]
+    fn a_sentence_that_asks_for_work_is_no_fact_and_takes_no_rule_along() {
+        assert_eq!(kind("Fix the bug in src/cart.rs where the total is 3 instead of 4."), None);
+        assert_eq!(kind("Add an endpoint /v2/export that returns CSV and is limited to 100 rows."), None);
+        assert_eq!(kind("Update: the launch date moved to May 11."), Some(Kind::Note));
+        let found = of_user("Port the parser. Never push to main.");
+        assert_eq!(found.iter().map(|it| it.text.as_str()).collect::<Vec<_>>(), ["Never push to main."]);
     }
 
     #[test]

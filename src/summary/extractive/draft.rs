@@ -170,23 +170,25 @@ impl<'a> Draft<'a> {
             let open = self.earlier(Section::NextSteps).filter(|step| !self.is_done(step));
             items.take(Kind::Open, open.map(|step| (Section::NextSteps, clip(step, 300))));
         }
-        let failure = |failure: &ledger::Failure| format!("{}: {}", failure.label, failure.line);
         let (open, solved): (Vec<_>, Vec<_>) = ledger.failures.iter().partition(|failure| !failure.resolved);
         let chars = request_chars(cap);
         if let Some(request) = ledger.requests.last() {
             items.take(Kind::Latest, [(Section::InProgress, outcome_line(request, chars))]);
         }
-        items.take_newest(Kind::Failures, open.into_iter().map(|it| (Section::Blocked, failure(it))));
+        items.take_newest(Kind::Failures, open.into_iter().map(|it| (Section::Blocked, it.text())));
         let before = &ledger.requests[..ledger.requests.len().saturating_sub(1)];
-        items.take_newest(Kind::Requests, before.iter().map(|request| (Section::Done, outcome_line(request, chars))));
+        let outcome = |request: &ledger::Request| match request.is_done() {
+            true => (Section::Done, outcome_line(request, chars)),
+            false => (Section::InProgress, outcome_line(request, chars)),
+        };
+        items.take_newest(Kind::Requests, before.iter().map(outcome));
         let earlier = [Section::Done, Section::InProgress].into_iter().flat_map(|section| self.earlier(section));
         let finished = self.earlier(Section::NextSteps).filter(|step| ledger.todos.is_empty() && self.is_done(step));
         items.take_newest(Kind::Earlier, earlier.chain(finished).map(|line| (Section::Done, clip(line, 320))));
         items.take_newest(Kind::Earlier, todo(TodoState::Done).map(|text| (Section::Done, text)));
         items.take(Kind::Instructions, ledger.instructions.iter().map(|rule| (Section::Constraints, rule.clone())));
-        let solved = solved.into_iter().map(|it| (Section::Context, format!("failed, later worked – {}", failure(it))));
-        let blocked = self.earlier(Section::Blocked).map(|line| (Section::Blocked, clip(line, 300)));
-        items.take_newest(Kind::Solved, blocked.chain(solved));
+        let solved = solved.into_iter().map(|it| (Section::Context, format!("failed, later worked – {}", it.text())));
+        items.take_newest(Kind::Solved, solved);
         let decisions =
             self.earlier(Section::Decisions).map(|line| clip(line, 300)).chain(ledger.decisions.iter().cloned());
         items.take_newest(Kind::Decisions, decisions.map(|line| (Section::Decisions, line)));

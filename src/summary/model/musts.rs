@@ -6,9 +6,10 @@ use crate::{
     redact::Clean,
     summary::{
         heard,
-        ledger::{Ledger, Sources},
+        ledger::{Held, Ledger, Sources},
         prose::clip,
         sections::{self, Section},
+        statements,
         words::{COMMANDS, Words},
     },
     text,
@@ -59,28 +60,26 @@ pub fn musts(
     clean: &dyn Fn(&str) -> Clean,
     stop: &dyn Fn() -> bool,
 ) -> Vec<Must> {
-    let mut rules: Vec<String> = previous
-        .map(sections::parse)
-        .unwrap_or_default()
-        .into_iter()
-        .filter(|(section, _)| *section == Section::Constraints)
-        .map(|(_, rule)| text::one_line(&rule, LONGEST))
-        .collect();
+    let mut previous = previous.map(sections::parse).unwrap_or_default();
+    // A rule may stand in the request that the goal is.
+    let goal = previous.iter().filter(|(section, _)| *section == Section::Goal);
+    let of_goal = goal.flat_map(|(_, goal)| statements::of_user(goal)).filter(|it| commands(&it.text));
+    let of_goal: Vec<_> = of_goal.map(|it| (Section::Constraints, it.text)).collect();
+    previous.extend(of_goal);
     let heard = heard::listen(entries, clean, stop);
-    let ledger = Ledger::of(&Sources { previous: &[], said: &heard, entries, todo_tools, clean });
-    for held in ledger.statements {
-        let rule = held.statement.text;
-        if commands(&rule) && !rules.contains(&rule) {
-            rules.push(rule);
-        }
-    }
+    let ledger = Ledger::of(&Sources { previous: &previous, said: &heard, entries, todo_tools, clean });
+    let is_rule = |held: &Held| match held.carried {
+        true => held.statement.kind <= statements::Kind::Wish,
+        false => commands(&held.statement.text),
+    };
+    let rules = ledger.statements.into_iter().filter(is_rule).map(|held| text::one_line(&held.statement.text, LONGEST));
     let must = |heading: Heading| move |text: String| Must { heading, text };
     let errors: Vec<_> = ledger.failures.into_iter().filter(|failure| !failure.resolved).collect();
-    let errors = errors.into_iter().rev().take(MOST_ERRORS).map(|it| format!("{}: {}", it.label, it.line));
+    let errors = errors.into_iter().rev().take(MOST_ERRORS).map(|it| it.text());
     let errors = errors.collect::<Vec<_>>().into_iter().rev();
     let open =
         ledger.todos.into_iter().filter(|todo| todo.state != TodoState::Done).map(|todo| clip(&todo.text, LONGEST));
-    let rules = rules.into_iter().map(must(Heading::Constraints));
+    let rules = rules.map(must(Heading::Constraints));
     rules.chain(errors.map(must(Heading::Blocked))).chain(open.map(must(Heading::NextSteps))).collect()
 }
 
@@ -105,12 +104,14 @@ impl Must {
 /// The facts that a summary lost. They are compared by their words, without order, endings and fillers.
 #[must_use]
 pub fn lost<'a>(musts: &'a [Must], summary: &str) -> Vec<&'a Must> {
-    let said = words(summary);
+    // Words of several lines say nothing together.
+    let said: Vec<HashSet<String>> = summary.lines().map(words).collect();
     let lost = |must: &&'a Must| {
         let wanted = words(&must.text);
-        let kept = wanted.iter().filter(|word| said.contains(*word)).count();
         // Two thirds of the words of a fact are the fact.
-        kept * 3 < wanted.len() * 2
+        let has =
+            |line: &HashSet<String>| wanted.iter().filter(|word| line.contains(*word)).count() * 3 >= wanted.len() * 2;
+        !said.iter().any(has)
     };
     musts.iter().filter(lost).collect()
 }
@@ -213,6 +214,32 @@ mod tests {
 
     fn kept(rule: &str, summary: &str) -> bool {
         lost(&[must(Heading::Constraints, rule)], summary).is_empty()
+    }
+
+    fn rules(previous: &str, said: &str) -> Vec<String> {
+        let line = serde_json::json!({"type": "message", "id": "e", "parentId": null, "timestamp": "",
+            "message": {"role": "user", "content": said}});
+        let entry = Arc::new(Entry::parse(line.to_string().into()).expect("an entry"));
+        let clean = |text: &str| Clean::assembled(text);
+        musts(Some(previous), &[&entry], &[], &clean, &|| false).into_iter().map(|must| must.text).collect()
+    }
+
+    #[test]
+    fn a_rule_that_was_replaced_is_not_brought_back() {
+        let previous = "## Constraints & Preferences\n- The staging port must be 4711.\n- Never use macros.";
+        let now = rules(previous, "The staging port must be 9000.");
+        assert_eq!(now, ["Never use macros.", "The staging port must be 9000."]);
+    }
+
+    #[test]
+    fn a_rule_in_the_goal_is_a_rule() {
+        let previous = "## Goal\n- Port the parser. Never push to main.";
+        assert_eq!(rules(previous, "go on with it"), ["Never push to main."]);
+    }
+
+    #[test]
+    fn words_of_several_lines_keep_no_rule() {
+        assert!(!kept("Never push to main", "- pushed the branch, merged main\n- the flag was never used"));
     }
 
     #[test]
