@@ -60,9 +60,12 @@ pub fn rows() -> Vec<Row> {
         row("images", Anthropic).habits(|it| it.images = true),
         near(row("images that count little", Chat).habits(|it| it.images = true).counts(|it| it.image = 258)),
         row("thinking that is sent again", Plain).habits(|it| it.thinks = true),
-        row("thinking that the provider leaves out", Anthropic)
-            .habits(|it| it.thinks = true)
-            .counts(|it| it.thinking = false),
+        // After a compaction less of the context is thinking, and the factor of the reports before is too low for one turn.
+        near(
+            row("thinking that the provider leaves out", Anthropic)
+                .habits(|it| it.thinks = true)
+                .counts(|it| it.thinking = false),
+        ),
         later(row("another model", Plain).middle(Middle::OtherModel { factor: 1.35 })),
         later(row("another model with fewer tokens", Chat).factor(1.25).middle(Middle::OtherModel { factor: 0.95 })),
         row("Chinese", Chat).habits(|it| it.chinese = true),
