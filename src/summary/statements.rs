@@ -35,6 +35,11 @@ const MOST: usize = 600;
 const COMMANDING: [&str; 9] =
     ["never ", "always ", "do not ", "don't ", "you must ", "please never ", "please always ", "no ", "only "];
 
+/// Whether a sentence begins like a rule in a person's own words.
+fn begins_rule(lower: &str) -> bool {
+    COMMANDING.iter().any(|start| lower.starts_with(start))
+}
+
 /// A sentence without the question at its end.
 fn without_tag_question(said: &str) -> &str {
     [", ok?", ", okay?", ", understood?", ", right?", ", please?", ", ja?", ", oder?"]
@@ -104,7 +109,7 @@ const LONGEST: usize = 260;
 pub(super) fn of_user(said: &str) -> Vec<Statement> {
     let mut found = Vec::new();
     // A quotation is somebody else's.
-    for line in lines(said).map(str::trim).filter(|line| !line.starts_with('>')) {
+    for line in lines(said).map(str::trim).filter(|line| !line.starts_with('>') && !is_pasted(line)) {
         // A label is of its whole line.
         if line.len() <= LONGEST && !has_question(line) && label(without_bullet(line)).is_some() {
             found.extend(statement(line));
@@ -181,8 +186,7 @@ pub(super) fn statement(said: &str) -> Option<Statement> {
     let text = without_bullet(without_tag_question(said.trim()));
     let lower = text.to_lowercase();
     // A rule may name code and quote words.
-    let commands = COMMANDING.iter().any(|start| lower.starts_with(start));
-    if text.len() < 8 || text.chars().nth(MOST).is_some() || !commands && !is_prose(text) {
+    if text.len() < 8 || text.chars().nth(MOST).is_some() || !begins_rule(&lower) && !is_prose(text) {
         return None;
     }
     let kind = match () {
@@ -203,11 +207,22 @@ fn without_bullet(line: &str) -> &str {
     ["- ", "* ", "+ "].iter().find_map(|mark| rest.strip_prefix(mark)).unwrap_or(rest).trim()
 }
 
+/// Whether a line is data that was pasted: JSON, or a tenth of it are its characters.
+fn is_pasted(line: &str) -> bool {
+    let is_json = line.starts_with(['{', '[']) && line.contains("\":");
+    is_json || strange(line) * 10 > line.len() && !begins_rule(&line.to_lowercase())
+}
+
+/// The number of characters that data have and prose has rarely.
+fn strange(text: &str) -> usize {
+    text.chars().filter(|char| matches!(char, '{' | '}' | '"' | '\\' | '|' | '<' | '>' | ';' | '=')).count()
+}
+
 /// A person's own words, not a log or a piece of JSON that was pasted, and no question.
 fn is_prose(sentence: &str) -> bool {
-    let strange =
-        sentence.chars().filter(|char| matches!(char, '{' | '}' | '"' | '\\' | '|' | '<' | '>' | ';' | '=')).count();
-    strange * 20 <= sentence.len() && !sentence.ends_with(['?', '？']) && !is_log(sentence)
+    // The end of a parenthesis is the end of another sentence.
+    let is_end = sentence.matches(')').count() > sentence.matches('(').count();
+    strange(sentence) * 20 <= sentence.len() && !is_end && !sentence.ends_with(['?', '？']) && !is_log(sentence)
 }
 
 /// Whether a line is the output of a program: an error with its place, a line of a trace, of a log or of a listing.
@@ -422,6 +437,9 @@ mod tests {
         assert_eq!(kind(&long), Some(Kind::Rule), "{} bytes", long.len());
         assert_eq!(of_user("The customer wrote:\n> never deploy on Friday"), []);
         assert_eq!(kind("raise ValueError('You must never call this')"), None);
+        let json = r#"{"type":"error","message":"Each `tool_use` block must have a `tool_result` block. Some don't."}"#;
+        assert_eq!(of_user(&format!("We need to tackle this:\n{json}\nAlways use <Button>, never <button>.")).len(), 1);
+        assert_eq!(kind("some exclude pre-releases, some don't)"), None);
     }
 
     #[test]
