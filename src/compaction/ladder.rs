@@ -28,7 +28,11 @@ use crate::{
         files::FileLists,
     },
 };
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::HashSet,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
 
 /// The parts of a context that is too large although nothing of it can be made smaller, in tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,7 +91,13 @@ pub fn extracted(
 ) -> Result<Draft, NoDraft> {
     let summarize = |plan: &Plan, cap: u64| {
         let (span, scale) = (plan.span(), plan.demand.scale);
-        extractive::summarize(&extractive::Request { span, wishes, cap, without: None, settings, cleaner, scale, stop })
+        let request = extractive::Request { span, wishes, cap, without: None, settings, cleaner, scale, stop };
+        // Without a floor a context over its window stays over it.
+        catch_unwind(AssertUnwindSafe(|| extractive::summarize(&request))).unwrap_or_else(|_| {
+            tracing::error!("a defect ended the extraction of a summary; it has the newest words of the user alone");
+            let request = extractive::Request { stop: &|| false, ..request };
+            extractive::plain(&request)
+        })
     };
     let draft = climb(plan, settings.into(), &summarize);
     if stop() { Err(NoDraft::Cancelled) } else { draft }

@@ -22,6 +22,7 @@ use crate::{
     conversation::{entry::Entry, tokens::Scale},
     redact::Clean,
     settings::Settings,
+    text,
 };
 use draft::Draft;
 use std::sync::Arc;
@@ -160,6 +161,29 @@ pub fn summarize(request: &Request<'_>) -> Summary {
         out.push_str(NOTHING);
     }
     Summary { text: Clean::assembled(out), short, files }
+}
+
+/// A summary of the first and the newest texts of the user, with the lists of files: the floor where the extraction itself has a
+/// defect. It is made with less of the code that may have one.
+#[must_use]
+pub fn plain(request: &Request<'_>) -> Summary {
+    /// Longest text, in characters.
+    const LONGEST: usize = 400;
+    let Request { span, scale, .. } = request;
+    let files = FileLists::of(span, &request.settings.tools.files, &|path| request.clean(path));
+    let said: Vec<Clean> = span.said_by_user().iter().map(|text| request.clean(text)).collect();
+    let line = |text: &Clean| format!("- {}\n", text::one_line(text, LONGEST));
+    let mut text = "## Critical Context\n".to_owned();
+    let tags = files.tags_within(request.cap / 4, &|text| scale.text(text));
+    for said in &said {
+        let more = format!("{text}{}", line(said));
+        if scale.text(&more) + scale.text(&tags) + 4 > request.cap {
+            break;
+        }
+        text = more;
+    }
+    let short = Clean::assembled(said.first().map(|said| text::one_line(said, LONGEST)).unwrap_or_default());
+    Summary { text: Clean::assembled(format!("{text}\n{tags}").trim()), short, files }
 }
 
 /// The text of a compaction that only cuts messages.

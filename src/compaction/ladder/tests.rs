@@ -122,6 +122,23 @@ fn first_kept(draft: &Draft) -> Option<&str> {
 }
 
 #[test]
+fn a_defect_of_the_extraction_leaves_a_plain_floor() {
+    let long: Vec<Value> = (0..20).flat_map(|_| [user(100), answer(400)]).collect();
+    let demand = Demand { keep: 1_000, ..demand(10_000) };
+    let plan = plan::plan(path(&long), demand, Arc::default()).expect("a plan");
+    let settings = Settings::default();
+    let asked = std::cell::Cell::new(0);
+    let stop = || {
+        asked.set(asked.get() + 1);
+        assert!(asked.get() > 1, "a planted panic");
+        false
+    };
+    let draft = extracted(plan, &settings, &Cleaner::new(&settings), Wishes::default(), &stop).expect("a draft");
+    assert!(draft.summary.text.starts_with("## Critical Context\n- abc abc"), "{}", &*draft.summary.text);
+    assert!(draft.tokens_after <= goal(&draft.plan));
+}
+
+#[test]
 fn a_draft_needs_no_ladder_where_the_largest_summary_fits_and_the_context_gets_smaller() {
     let room = |lines: &[Value], demand: Demand| {
         let plan = plan::plan(path(lines), demand, Arc::default()).expect("a plan");

@@ -21,7 +21,10 @@ use crate::{
         span::Span,
     },
 };
-use std::sync::Arc;
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
 
 /// The material of a summary. Its texts contain neither secrets nor boundary tags.
 #[derive(Debug, Clone)]
@@ -70,7 +73,11 @@ impl Added {
         let previous = previous(span, &clean);
         let all: Vec<&Arc<Entry>> = span.history().into_iter().chain(span.turn_prefix()).collect();
         Self {
-            musts: musts::musts(previous.as_deref(), &all, cleaner.todo_tools(), &clean, stop),
+            // A defect there costs the lost facts, and not the summary.
+            musts: catch_unwind(AssertUnwindSafe(|| {
+                musts::musts(previous.as_deref(), &all, cleaner.todo_tools(), &clean, stop)
+            }))
+            .unwrap_or_default(),
             tags: files.tags_within(cap / LARGEST_LISTS, &|text| scale.text(text)),
         }
     }
