@@ -406,12 +406,15 @@ fn topic(lower: &str, values: &BTreeSet<String>) -> Option<(Topic, BTreeSet<Stri
     });
     let (topic, of_topic, places) = found.or_else(|| by_verbs(lower, &words, values))?;
     let mut scope = BTreeSet::new();
+    let is_value = |word: &String| match topic.has_names_in_scope() {
+        true => topic.fits(word, values),
+        false => values.contains(word),
+    };
     let content = |word: &String| {
         word.len() > 2
             && !FILLERS.contains(&word.as_str())
             && !of_topic.contains(&word.as_str())
-            && !(topic.has_names_in_scope() && topic.fits(word, values))
-            && (topic.has_names_in_scope() || !values.contains(word))
+            && !is_value(word)
             && !word.chars().any(|char| char.is_ascii_digit())
     };
     for at in places {
