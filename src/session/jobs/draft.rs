@@ -96,8 +96,10 @@ async fn drafted(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Draft
         supplied: Supplied { context: more, data, ..Supplied::default() },
         refused,
     };
-    let Begun { floor, material, native } = blocking(pool, move || order.begin(asks, native)).await?;
-    let Some(material) = material else { return by_whom_it_must(floor.drafted(pool).await?, only.as_ref()) };
+    let (floor, material, native) = match blocking(pool, move || order.begin(asks, native)).await? {
+        Begun::Alone(draft) => return by_whom_it_must(*draft, only.as_ref()),
+        Begun::Asks { floor, material, native } => (floor, *material, native.map(|native| *native)),
+    };
     let mut prompts = (*settings.prompts).clone();
     let secrets = settings.settings.redaction.secrets();
     let prompt = prompt.map(|prompt| secrets.clean(&prompt));

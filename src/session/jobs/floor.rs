@@ -45,11 +45,11 @@ pub(super) enum Floor {
 }
 
 /// The beginning of a draft.
-pub(super) struct Begun {
-    pub floor: Floor,
-    /// The material for models. None where no model is asked.
-    pub material: Option<Material>,
-    pub native: Option<NativeJob>,
+pub(super) enum Begun {
+    /// The draft. No model is asked.
+    Alone(Box<Draft>),
+    /// The material for models, with the draft under theirs.
+    Asks { floor: Floor, material: Box<Material>, native: Option<Box<NativeJob>> },
 }
 
 /// The largest span that is read before a model is asked, in bytes: about four milliseconds. The limits of its summary are
@@ -58,13 +58,15 @@ pub(super) const READ_AT_ONCE: usize = if cfg!(test) { 4 << 10 } else { 128 << 1
 
 impl FloorOrder {
     /// Makes the material for models, and the draft without one where the material depends on it or the span is small.
-    pub fn begin(self, asks: bool, native: Option<Box<NativeOrder>>) -> Result<Begun, Failure> {
+    pub fn begin(mut self, asks: bool, native: Option<Box<NativeOrder>>) -> Result<Begun, Failure> {
+        // Before a model is asked: its summary would be paid for, and refused.
+        self.plan = judged(self.plan, &self.focus)?;
         let (secrets, scale) = (self.settings.settings.redaction.secrets(), self.plan.demand.scale);
         let is_large = self.plan.span().bytes() > READ_AT_ONCE;
         let room = (asks && native.is_none() && is_large).then(|| ladder::room_at_once(&self.plan)).flatten();
         if let Some(room) = room.filter(|room| *room >= LEAST_SUMMARY && !self.plan.summarized().is_empty()) {
-            let material = Material::unread(self.plan.span(), room, secrets, scale);
-            return Ok(Begun { floor: Floor::Later(Box::new(self)), material: Some(material), native: None });
+            let material = Box::new(Material::unread(self.plan.span(), room, secrets, scale));
+            return Ok(Begun::Asks { floor: Floor::Later(Box::new(self)), material, native: None });
         }
         // The model reads the same texts: each is redacted once for both.
         let cleaner = Cleaner::new(&self.settings.settings);
@@ -73,10 +75,13 @@ impl FloorOrder {
         let cap = floor.room_for_summary();
         // Without messages, or without room for more than a few lines, a model has nothing to add.
         let adds = cap >= LEAST_SUMMARY && !floor.plan.summarized().is_empty();
-        let material = (asks && adds)
-            .then(|| Material::of(floor.plan.span(), &floor.summary.files, cap, &cleaner, scale, &|| stop.requested()));
-        let native = native.filter(|_| material.is_some()).map(|native| native.job(&floor.plan, secrets));
-        Ok(Begun { floor: Floor::Made(Box::new(floor)), material, native })
+        if !asks || !adds {
+            return Ok(Begun::Alone(Box::new(floor)));
+        }
+        let (span, files) = (floor.plan.span(), &floor.summary.files);
+        let material = Box::new(Material::of(span, files, cap, &cleaner, scale, &|| stop.requested()));
+        let native = native.map(|native| Box::new(native.job(&floor.plan, secrets)));
+        Ok(Begun::Asks { floor: Floor::Made(Box::new(floor)), material, native })
     }
 
     fn draft(self, cleaner: &Cleaner) -> Result<Draft, Failure> {
@@ -89,19 +94,6 @@ impl FloorOrder {
 }
 
 impl Floor {
-    pub async fn drafted(self, pool: &dyn Pool) -> Result<Draft, Failure> {
-        match self {
-            Self::Made(draft) => Ok(*draft),
-            Self::Later(order) => {
-                blocking(pool, move || {
-                    let cleaner = Cleaner::new(&order.settings.settings);
-                    order.draft(&cleaner)
-                })
-                .await
-            }
-        }
-    }
-
     /// The draft. It names the texts that are added to a summary by a model.
     pub async fn adding(self, material: Material, pool: &dyn Pool) -> Result<Draft, Failure> {
         match self {
@@ -127,17 +119,24 @@ impl Floor {
 /// # Errors
 /// When the work is cancelled, no draft fits, or the plan makes nothing smaller and its request does not insist.
 pub fn extracted(
-    mut plan: Plan,
+    plan: Plan,
     focus: &Focus,
     settings: &Settings,
     cleaner: &Cleaner,
     stop: &dyn Fn() -> bool,
 ) -> Result<Draft, Failure> {
-    // A hook is asked about a plan that makes nothing smaller, too. Without its summary the plan is judged.
+    Ok(ladder::extracted(judged(plan, focus)?, settings, cleaner, focus.wishes(), stop)?)
+}
+
+/// The plan, without the insistence of a hook: a hook is asked about a plan that makes nothing smaller, too.
+///
+/// # Errors
+/// When it makes nothing smaller and its request does not insist.
+fn judged(mut plan: Plan, focus: &Focus) -> Result<Plan, Failure> {
     let judges = plan.demand.insists && !focus.insists();
     plan.demand.insists = focus.insists();
     if judges && !ladder::may_shrink(&plan) {
         return Err(Failure::NothingToCompact(Nothing::WouldNotShrink));
     }
-    Ok(ladder::extracted(plan, settings, cleaner, focus.wishes(), stop)?)
+    Ok(plan)
 }
