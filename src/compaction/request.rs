@@ -106,7 +106,7 @@ impl PlanRequest {
     pub fn plan(self, stop: &dyn Fn() -> bool) -> Result<Planned, NoPlan> {
         let settings = &self.settings.settings;
         let estimator = match settings.tokens.estimator {
-            // Nobody waits for the count of a large context: its sizes are safe estimates until it is counted.
+            // The count of a large context takes seconds. Until it is there, characters are a safe estimate.
             EstimatorSetting::Auto if !self.is_counted && self.bytes() > COUNTED_AT_ONCE => Estimator::Chars,
             estimator => estimator.into(),
         };
@@ -176,9 +176,7 @@ impl PlanRequest {
         }
         Ok(Planned { plan: plan.carrying(meter.calibrations().carried()), fullness })
     }
-}
 
-impl PlanRequest {
     /// The size of the context, in bytes of its lines.
     fn bytes(&self) -> usize {
         self.path[self.path.first_kept()..].iter().map(|entry| entry.line().len()).sum()

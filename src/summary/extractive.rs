@@ -163,8 +163,8 @@ pub fn summarize(request: &Request<'_>) -> Summary {
     Summary { text: Clean::assembled(out), short, files }
 }
 
-/// A summary of the first and the newest texts of the user, with the lists of files: the floor where the extraction itself has a
-/// defect. It is made with less of the code that may have one.
+/// A summary of the newest texts of the user, with the lists of files: the floor where the extraction itself has a defect. Less of
+/// the code that may have one makes it.
 #[must_use]
 pub fn plain(request: &Request<'_>) -> Summary {
     /// Longest text, in characters.

@@ -161,9 +161,8 @@ impl Command {
     #[must_use]
     pub fn can_be_cancelled(&self) -> bool {
         match self {
-            Self::Compact(params) => params.dry_run != Some(true),
             Self::Transfer(_) => true,
-            _ => false,
+            other => other.compacts(),
         }
     }
 }

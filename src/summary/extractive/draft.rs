@@ -177,9 +177,9 @@ impl<'a> Draft<'a> {
         }
         items.take_newest(Kind::Failures, open.into_iter().map(|it| (Section::Blocked, it.text())));
         let before = &ledger.requests[..ledger.requests.len().saturating_sub(1)];
-        let outcome = |request: &ledger::Request| match request.is_done() {
-            true => (Section::Done, outcome_line(request, chars)),
-            false => (Section::InProgress, outcome_line(request, chars)),
+        let outcome = |request: &ledger::Request| {
+            let section = if request.is_done() { Section::Done } else { Section::InProgress };
+            (section, outcome_line(request, chars))
         };
         items.take_newest(Kind::Requests, before.iter().map(outcome));
         let earlier = [Section::Done, Section::InProgress].into_iter().flat_map(|section| self.earlier(section));
