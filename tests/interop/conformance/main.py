@@ -18,7 +18,6 @@ from compaction_kit.compactors import _turns_to_text
 from compaction_kit.corpus import build_random_session
 from compaction_kit.generated import build_generated_session
 from compaction_kit.probes import BehaviorProbe
-from compaction_kit.runner import run_conformance
 from compaction_kit.semantic_corpus import build_semantic_heldout_session, build_semantic_session
 from compaction_kit.session import _FILLER, Turn
 
@@ -57,12 +56,9 @@ class Compactor:
     def __init__(self, daemon):
         self.daemon, self.session, self.summary = daemon, None, None
 
-    def compact(self, turns, round_num=1, budget_chars=None):
+    def compact(self, turns, round_num, budget_chars):
         if turns and turns[0].text == self.summary:
             self.append(turns[1:])
-            if len(turns) == 1:
-                # A summary alone is not compacted: nothing is smaller for it.
-                return CompactedContext(self.summary, self.name, round_num)
         else:
             system = "\n".join(turn.text for turn in turns if turn.role == "system")
             new = self.daemon.call("session/new", cwd=tempfile.gettempdir(), systemPrompt=system, contextWindow=1_000_000,
@@ -88,7 +84,6 @@ class Compactor:
     def within(self, budget):
         """The summary of the whole session within a number of characters. The limit of a summary is in tokens, so the largest
         one that fits is searched for."""
-        budget = budget or 8_000
         fits, too_large = 0, budget
         summary = None
         while too_large - fits > 8:
