@@ -14,6 +14,7 @@ pub mod made;
 pub mod model;
 pub mod passages;
 mod prose;
+mod read_lines;
 mod sections;
 pub mod span;
 mod statements;

@@ -1,6 +1,11 @@
 //! A conversation, heard piece by piece: who said it, under which label, and its cleaned text.
 
-use super::{files::without_files, harness, prose::clip};
+use super::{
+    files::without_files,
+    harness,
+    prose::clip,
+    read_lines::{LineNumbers, first_line},
+};
 use crate::{
     conversation::{
         entry::{Body, Entry},
@@ -26,13 +31,15 @@ pub(super) struct Said {
     pub text: Clean,
     /// The call that a result answers, with all its arguments: a later result of the same call is the newer one.
     pub call: Option<u64>,
+    /// The numbers of the lines, for a file that was read.
+    pub numbers: Option<LineNumbers>,
     /// Whether an earlier summary has it.
     pub carried: bool,
 }
 
 impl Said {
     pub(super) fn new(speaker: Speaker, label: Clean, text: Clean) -> Self {
-        Self { speaker, label, text, call: None, carried: false }
+        Self { speaker, label, text, call: None, numbers: None, carried: false }
     }
 }
 
@@ -99,7 +106,7 @@ impl Hearing {
 
 /// The conversation, piece by piece, every text of it through `clean`; `stop` ends the work early.
 pub(super) fn listen(entries: &[&Arc<Entry>], clean: &dyn Fn(&str) -> Clean, stop: &dyn Fn() -> bool) -> Vec<Said> {
-    let mut labels: HashMap<CallId, (Clean, u64)> = HashMap::new();
+    let mut calls: HashMap<CallId, Called> = HashMap::new();
     let mut said: Vec<Said> = Vec::new();
     let mut say = |piece: Said| {
         if !piece.text.trim().is_empty() {
@@ -148,16 +155,20 @@ pub(super) fn listen(entries: &[&Arc<Entry>], clean: &dyn Fn(&str) -> Clean, sto
                     let arguments = text_arguments(call, &clean);
                     let label = label_of(&clean(&call.name), &arguments);
                     say(Said::new(Speaker::Call, label.clone(), call_text(&arguments, &label)));
-                    labels.insert(call.id.clone(), (label, same(call)));
+                    calls.insert(call.id.clone(), Called { label, same: same(call), first_line: first_line(call) });
                 }
             }
             Message::ToolResult(result) => {
-                let (label, call) = match labels.remove(&result.call) {
-                    Some((label, call)) => (label, Some(call)),
-                    None => (clean(&result.tool), None),
-                };
+                let called = calls.remove(&result.call);
+                let raw = message::text_of(&result.content);
+                let cleaned = clean(&raw);
+                let text = in_whole_lines(&cleaned);
+                let read = called.as_ref().and_then(|called| called.first_line).filter(|_| !result.is_error);
+                let numbers = read.and_then(|first| LineNumbers::of(first, &raw, &cleaned, &text, GAP.trim()));
+                let call = called.as_ref().map(|called| called.same);
+                let label = called.map_or_else(|| clean(&result.tool), |called| called.label);
                 let speaker = Speaker::Result { failed: result.is_error };
-                say(Said { call, ..Said::new(speaker, label, clipped(&message::text_of(&result.content))) });
+                say(Said { call, numbers, ..Said::new(speaker, label, Clean::assembled(text)) });
             }
             Message::Execution(run) if !run.excluded => {
                 let label = Clean::assembled(format!("user ran {}", clip(&clean(&run.command), 80)));
@@ -172,9 +183,19 @@ pub(super) fn listen(entries: &[&Arc<Entry>], clean: &dyn Fn(&str) -> Clean, sto
     said
 }
 
+/// A call whose result was not heard yet.
+struct Called {
+    label: Clean,
+    /// A number that is the same for the same call.
+    same: u64,
+    first_line: Option<usize>,
+}
+
+/// The place of the middle that a result has lost.
+const GAP: &str = "\n[…]\n";
+
 /// A result without its middle, in whole lines where it has some.
 fn in_whole_lines(text: &str) -> String {
-    const GAP: &str = "\n[…]\n";
     let cut = text::clip_middle(text, LONGEST_RESULT, GAP);
     let Some((head, end)) = cut.split_once(GAP).filter(|_| cut.len() < text.len()) else { return cut };
     let head = head.rfind('\n').map_or(head, |at| &head[..at]);

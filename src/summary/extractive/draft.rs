@@ -14,6 +14,7 @@ use crate::{
         heard::{Said, Speaker},
         ledger::{self, Ledger, Sources},
         prose::clip,
+        read_lines,
         sections::{self, GAP, Section},
         statements,
     },
@@ -253,12 +254,18 @@ fn is_prose(piece: &Said) -> bool {
     matches!(piece.speaker, Speaker::User | Speaker::Assistant | Speaker::Instructions)
 }
 
-/// Lines under the label of their piece: prose as it was said, output and files in a fence.
+/// Lines under the label of their piece, with their numbers in a file that was read: prose as it was said, output and files
+/// in a fence.
 fn excerpt(said: &[Said], lines: &[Picked<'_>], root: Option<&str>) -> String {
     let piece = &said[lines[0].piece];
     let label = match root {
         Some(root) => piece.label.replace(root, ""),
         None => piece.label.to_string(),
+    };
+    let numbers: Vec<usize> = lines.iter().filter_map(|line| line.number).collect();
+    let label = match numbers.len() == lines.len() {
+        true => format!("{label}:{}", read_lines::short(&numbers)),
+        false => label,
     };
     let prose = is_prose(piece);
     match lines {

@@ -24,6 +24,8 @@ pub(super) struct Picked<'a> {
     pub piece: usize,
     /// The line, or a part of a long one.
     pub text: &'a str,
+    /// Its number in the file that was read.
+    pub number: Option<usize>,
     /// Whether the line has more before the part, and after it.
     more: (bool, bool),
 }
@@ -217,6 +219,7 @@ impl Eq for Ranked {}
 struct Line<'a> {
     piece: usize,
     text: &'a str,
+    number: Option<usize>,
     more: (bool, bool),
     names: Vec<u32>,
     /// In tokens.
@@ -227,7 +230,7 @@ struct Line<'a> {
 
 impl<'a> Line<'a> {
     fn picked(&self) -> Picked<'a> {
-        Picked { piece: self.piece, text: self.text, more: self.more }
+        Picked { piece: self.piece, text: self.text, number: self.number, more: self.more }
     }
 
     fn score(&self, index: &Worth<'_>, covered: &HashSet<u32>) -> f64 {
@@ -262,7 +265,11 @@ fn lines<'a>(index: &Worth<'_>, said: &'a [Said], context: &Context<'_>) -> Vec<
             continue;
         }
         let spoken = matches!(it.speaker, Speaker::User | Speaker::Assistant);
-        for (line, more) in it.text.lines().flat_map(|line| parts(line.trim())) {
+        let numbered = |at: usize| it.numbers.and_then(|numbers| numbers.number(at));
+        let all = it.text.lines().enumerate();
+        for (number, line, more) in
+            all.flat_map(|(at, line)| parts(line.trim()).map(move |(part, more)| (numbered(at), part, more)))
+        {
             if line.len() < SHORTEST || !known.insert(line) {
                 continue;
             }
@@ -284,7 +291,7 @@ fn lines<'a>(index: &Worth<'_>, said: &'a [Said], context: &Context<'_>) -> Vec<
                 focus.iter().any(|word| lower.contains(word.as_str()))
             };
             let cost = line.chars().count() as f64 / CHARS_PER_TOKEN + LINE_OVERHEAD;
-            lines.push(Line { piece, text: line, more, names: ids, cost, focused, carried: it.carried });
+            lines.push(Line { piece, text: line, number, more, names: ids, cost, focused, carried: it.carried });
         }
     }
     lines
@@ -375,7 +382,7 @@ mod tests {
         assert!(found.len() > 2 && found.iter().all(|(part, _)| part.chars().count() <= LONGEST), "{found:?}");
         assert_eq!(found.iter().map(|(part, _)| *part).collect::<Vec<_>>().join(" "), long.trim());
         assert_eq!((found[0].1, found[1].1, found[found.len() - 1].1), ((false, true), (true, true), (true, false)));
-        let part = Picked { piece: 0, text: "b", more: (true, true) };
+        let part = Picked { piece: 0, text: "b", number: None, more: (true, true) };
         assert_eq!(part.to_string(), "… b …");
         assert_eq!(parts("short").collect::<Vec<_>>(), [("short", (false, false))]);
         assert_eq!(parts("").count(), 0);
