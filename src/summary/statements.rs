@@ -32,8 +32,28 @@ pub(super) enum Kind {
 const MOST: usize = 600;
 
 /// Beginnings of a rule in a person's own words.
-const COMMANDING: [&str; 9] =
-    ["never ", "always ", "do not ", "don't ", "you must ", "please never ", "please always ", "no ", "only "];
+const COMMANDING: [&str; 19] = [
+    "never ",
+    "always ",
+    "do not ",
+    "don't ",
+    "you must ",
+    "please never ",
+    "please always ",
+    "please don't ",
+    "please do not ",
+    "no ",
+    "only ",
+    // German, Portuguese, French, Italian
+    "kein ",
+    "keine ",
+    "keinen ",
+    "bitte kein ",
+    "bitte keine ",
+    "não ",
+    "pas de ",
+    "non ",
+];
 
 /// Whether a sentence begins like a rule in a person's own words.
 fn begins_rule(lower: &str) -> bool {
@@ -242,9 +262,18 @@ fn is_rule(lower: &str) -> bool {
     static WORDS: LazyLock<Words> = LazyLock::new(|| Words::new(COMMANDS));
     let lower = &lower.replace('’', "'");
     WORDS.stand_in(lower)
-        || ["use ", "no ", "only ", "keep "].iter().any(|start| lower.starts_with(start))
+        || begins_rule(lower)
+        || ["use ", "keep "].iter().any(|start| lower.starts_with(start))
+        || leaves_alone(lower)
         || lower.contains(". use ")
         || lower.contains(": only ")
+}
+
+/// Whether a sentence says to leave something as it is: "leave vendor/ alone".
+fn leaves_alone(lower: &str) -> bool {
+    const ENDS: [&str; 5] = [" alone", " as it is", " as they are", " untouched", " unchanged"];
+    let lower = lower.strip_prefix("please ").unwrap_or(lower);
+    (lower.starts_with("leave ") || lower.starts_with("keep ")) && ENDS.iter().any(|end| lower.contains(end))
 }
 
 /// Whether a sentence wishes something. The wish may stand in the third person.
@@ -345,6 +374,12 @@ fn is_fact(lower: &str) -> bool {
             "points",
             "comes",
             "goes",
+            "go",
+            "listens",
+            "listen",
+            "expires",
+            "expire",
+            "defaults",
             "是",
             "は",
             "です",
@@ -376,6 +411,14 @@ mod tests {
             "bitte niemals force-push",
             "必须使用中文回答",
             "only change src/lib.rs",
+            "Leave vendor/ alone.",
+            "please leave the schema untouched",
+            "Ask me first if a test has to go",
+            "Hands off the migrations folder!",
+            "The billing module is off limits",
+            "Kein Push auf main!",
+            "Não apague os testes",
+            "Pas de commit sans test",
         ] {
             assert_eq!(kind(rule), Some(Kind::Rule), "{rule}");
         }
@@ -387,8 +430,15 @@ mod tests {
         for word in COMMANDS {
             assert_eq!(kind(&format!("and {word} so")), Some(Kind::Rule), "{word}");
         }
-        for other in ["read the file please", "what must this do?", "mustard looks yellow", "looks good", "Refactor it"]
-        {
+        for other in [
+            "read the file please",
+            "what must this do?",
+            "mustard looks yellow",
+            "looks good",
+            "Refactor it",
+            "I leave it to you",
+            "you left it alone?",
+        ] {
             assert_eq!(kind(other), None, "{other}");
         }
     }
@@ -456,6 +506,8 @@ mod tests {
         assert_eq!(kind("The staging API is at https://a.internal/v2."), Some(Kind::Fact));
         assert_eq!(kind("FACT: the owner is unknown"), Some(Kind::Note));
         assert_eq!(kind("Ada Lovelace now owns the pager this week."), Some(Kind::Note));
+        assert_eq!(kind("Metrics go to port 9090."), Some(Kind::Fact));
+        assert_eq!(kind("The token expires after 900 s."), Some(Kind::Fact));
         assert_eq!(kind("the layout is fine"), None);
     }
 }

@@ -17,6 +17,13 @@ pub(super) const COMMANDS: &[&str] = &[
     "refrain from",
     "under no circumstances",
     "ask me before",
+    "ask me first",
+    "ask first",
+    "hands off",
+    "off limits",
+    "off-limits",
+    "stay away from",
+    "mustn't",
     // German, French, Spanish and Portuguese, Italian, Russian
     "niemals",
     "immer",
