@@ -363,6 +363,12 @@ impl Index {
         (from..self.nodes.len() as u32).map(Place)
     }
 
+    /// Every entry before `before`, or every one, in the order of the file.
+    pub fn until(&self, before: Option<Place>) -> impl DoubleEndedIterator<Item = Place> + use<> {
+        let end = before.map_or(self.nodes.len() as u32, |place| place.0);
+        (0..end).map(Place)
+    }
+
     /// The places from the root to an entry.
     #[must_use]
     pub fn path_to(&self, place: Place) -> Vec<Place> {

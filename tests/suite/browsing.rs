@@ -61,6 +61,31 @@ fn pages_of_entries_miss_nothing_and_repeat_nothing() {
             }
         }
         assert_eq!(seen.len(), expected, "{branch}: {seen:?}");
+        for limit in 1..=expected {
+            let mut back: Vec<String> = Vec::new();
+            let mut before = json!("leaf");
+            while !before.is_null() {
+                let params = json!({"sessionId": session, "branch": branch, "limit": limit, "before": before});
+                let page = daemon.ok("session/entries", params);
+                let ids = page["entries"].as_array().expect("entries").iter();
+                let ids = ids.map(|entry| entry["id"].as_str().expect("an id").to_owned());
+                back = ids.chain(back).collect();
+                before = page["nextCursor"].clone();
+            }
+            assert_eq!(back, seen, "{branch}, {limit} a page");
+        }
+    }
+    let ids = |page: &Value| {
+        page["entries"].as_array().expect("entries").iter().map(|it| it["id"].clone()).collect::<Vec<_>>()
+    };
+    let page = daemon.ok("session/entries", json!({"sessionId": session, "before": "e6"}));
+    let path = daemon.ok("session/entries", json!({"sessionId": session}));
+    assert!(!ids(&page).is_empty() && ids(&path).starts_with(&ids(&page)), "a cursor on a branch that was left");
+    for (params, path) in [
+        (json!({"sessionId": session, "before": "no"}), "not_found"),
+        (json!({"sessionId": session, "before": "e1", "since": "e1"}), "invalid_params"),
+    ] {
+        assert_eq!(daemon.err("session/entries", params)["data"]["code"], path);
     }
     let after = daemon.ok("session/entries", json!({"sessionId": session, "since": "e6"}));
     assert_eq!(after["entries"].as_array().map(Vec::len), Some(1), "a cursor on a branch that was left");
@@ -107,6 +132,12 @@ fn pages_miss_nothing_where_several_entries_have_one_id() {
     assert_eq!(one_by_one(&mut daemon, "session/entries", "entries", "since", entries), all);
     let entries = json!({"sessionId": session, "branch": "active", "limit": 1});
     assert_eq!(one_by_one(&mut daemon, "session/entries", "entries", "since", entries), active);
+    for (branch, expected) in [("all", &all[..]), ("active", &active.map(str::to_owned)[..])] {
+        let entries = json!({"sessionId": session, "branch": branch, "limit": 1, "before": "leaf"});
+        let mut back = one_by_one(&mut daemon, "session/entries", "entries", "before", entries);
+        back.reverse();
+        assert_eq!(back, expected, "{branch}");
+    }
     let tree = json!({"sessionId": session, "limit": 1});
     assert_eq!(one_by_one(&mut daemon, "session/tree", "nodes", "cursor", tree), all);
 
@@ -124,6 +155,10 @@ fn pages_miss_nothing_where_several_entries_have_one_id() {
     let session = daemon.load(&path);
     let entries = json!({"sessionId": session, "limit": 1});
     assert_eq!(one_by_one(&mut daemon, "session/entries", "entries", "since", entries), active);
+    let entries = json!({"sessionId": session, "limit": 1, "before": "leaf"});
+    let mut back = one_by_one(&mut daemon, "session/entries", "entries", "before", entries);
+    back.reverse();
+    assert_eq!(back, active);
     // The id of the third entry on the path is also that of a later entry elsewhere.
     let page = daemon.ok("session/entries", json!({"sessionId": session, "limit": 3}));
     let rest = json!({"sessionId": session, "branch": "all", "since": page["nextCursor"]});

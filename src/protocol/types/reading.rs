@@ -1,6 +1,6 @@
 //! Params and results of the methods that read a context, entries and events.
 
-use super::{Entry, Message, NotBuilt, Object, Usage};
+use super::{Entry, Message, Object, Usage};
 use crate::{
     ids::{EntryId, SessionId},
     models::ModelRef,
@@ -103,10 +103,10 @@ pub struct EntriesParams {
     /// Approximate largest size of the page, in bytes; at least one entry is returned. Default: 1 MiB.
     #[serde(default)]
     pub max_bytes: Option<usize>,
-    /// Cursor: only entries before this one, newest page first.
+    /// Cursor: only entries before this one, the newest page first, each page in file order. An entry id, a `nextCursor`, or
+    /// `leaf` for the entries up to the end. Not together with `since`.
     #[serde(default)]
-    #[schemars(skip)]
-    pub before: NotBuilt,
+    pub before: Option<EntryId>,
 }
 
 /// Selection of entries.
@@ -127,7 +127,8 @@ pub struct EntriesAnswer {
     pub entries: Vec<Entry>,
     /// Leaf of the active path.
     pub leaf_entry_id: Option<EntryId>,
-    /// Cursor of the next page, for `since`; null on the last page.
+    /// Cursor of the next page, for `since` or for `before`, whichever the request has; null on the last page. A page with a cursor
+    /// may be shorter than `limit`.
     pub next_cursor: Option<EntryId>,
 }
 

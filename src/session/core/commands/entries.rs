@@ -24,13 +24,21 @@ use crate::{
 /// Entries of a page without a `limit`.
 const PAGE: usize = 1_000;
 
+/// The cursor of the end of the session.
+const LEAF: &str = "leaf";
+
 /// Bytes of a page without `maxBytes`.
 const PAGE_BYTES: usize = 1 << 20;
 
 impl SessionMethod for SessionEntries {
     fn handle(core: &mut Core, params: EntriesParams, ticket: Ticket) {
+        if params.since.is_some() && params.before.is_some() {
+            let what = "give either since, for the entries after an entry, or before, for those before one";
+            return ticket.fail(&Failure::params("before", what));
+        }
         match entries_in_memory(&core.base.state, &params) {
             Some(answer) => ticket.ok(&answer),
+            None if params.before.is_some() => read_back(&mut core.base, params, ticket),
             None => read_entries(&mut core.base, params, ticket),
         }
     }
@@ -83,6 +91,51 @@ fn read_entries(base: &mut Base, params: EntriesParams, ticket: Ticket) {
     });
 }
 
+/// Reads the entries before a cursor, the newest first.
+fn read_back(base: &mut Base, params: EntriesParams, ticket: Ticket) {
+    let Some(library) = base.state.history().library() else {
+        return base.await_index(Command::call::<SessionEntries>(params), ticket);
+    };
+    let before = params.before.as_ref().filter(|cursor| cursor.as_str() != LEAF);
+    let before = match before.map(|cursor| library.index().find_cursor(cursor).ok_or(cursor)).transpose() {
+        Ok(before) => before,
+        Err(cursor) => return ticket.fail(&Failure::no_entry(cursor)),
+    };
+    let leaf = base.state.path().last().and_then(|leaf| library.index().find(&leaf.id));
+    let visible_leaf = base.state.visible_leaf();
+    base.reads.start(ticket, move |blocking| {
+        let index = library.index();
+        let places: Box<dyn Iterator<Item = Place>> = match params.branch {
+            Some(Branch::All) => Box::new(index.until(before).rev()),
+            _ => {
+                let mut path = leaf.map(|leaf| index.path_to(leaf)).unwrap_or_default();
+                if let Some(before) = before {
+                    // Before a cursor on a branch that was left stands where that branch leaves the path.
+                    let earlier = std::iter::successors(index.parent(before), |place| index.parent(*place));
+                    let end = earlier.filter_map(|place| path.binary_search(&place).ok()).next();
+                    path.truncate(end.map_or(0, |end| end + 1));
+                }
+                Box::new(path.into_iter().rev())
+            }
+        };
+        let mut page = Page::new(&params);
+        let mut offered = Vec::new();
+        for place in places {
+            match library.body(place, blocking) {
+                Err(error) => return Answer::Failed(error.into()),
+                Ok(entry) => {
+                    offered.push(place);
+                    if !page.add(&entry) {
+                        break;
+                    }
+                }
+            }
+        }
+        let next = page.ends_at().map(|oldest| index.cursor(offered[oldest.number], &oldest.id));
+        Answer::ok(&page.answer_backwards(visible_leaf, next))
+    });
+}
+
 fn read_entry(base: &mut Base, params: EntryParams, ticket: Ticket) {
     let Some(index) = base.state.history().index() else {
         return base.await_index(Command::call::<SessionEntry>(params), ticket);
@@ -105,6 +158,10 @@ fn read_entry(base: &mut Base, params: EntryParams, ticket: Ticket) {
 /// the index is needed for cursors.
 fn entries_in_memory(state: &State, params: &EntriesParams) -> Option<EntriesAnswer> {
     let by_ids = params.branch != Some(Branch::All) && !state.history().index().is_some_and(Index::has_twins);
+    if params.before.is_some() {
+        let (page, next) = by_ids.then(|| page_before(state.path(), params)).flatten()?;
+        return Some(page.answer_backwards(state.visible_leaf(), next));
+    }
     let (page, next) = by_ids.then(|| page_of(state.path(), params)).flatten()?;
     Some(page.answer(state.visible_leaf(), next))
 }
@@ -123,6 +180,23 @@ fn page_of<'a>(path: &Path, params: &'a EntriesParams) -> Option<(Page<'a>, Opti
         Some(last) if path.position(&last.id) != Some(from + last.number) => None,
         last => Some((page, last.map(|last| last.id))),
     }
+}
+
+/// A page of a path before a cursor, and its next cursor; `None` where only other entries belong to it, or where the id of its
+/// oldest entry means a later entry of the path. The page is short where the path in memory begins in it.
+fn page_before<'a>(path: &Path, params: &'a EntriesParams) -> Option<(Page<'a>, Option<EntryId>)> {
+    let before = params.before.as_ref()?;
+    let end = if before.as_str() == LEAF { path.len() } else { path.position(before)? };
+    let mut page = Page::new(params);
+    let all = path[..end].iter().rev().all(|entry| page.add(entry));
+    let oldest = match all && path.is_cut() {
+        true => page.last.clone()?,
+        false => match page.ends_at() {
+            None => return Some((page, None)),
+            Some(oldest) => oldest,
+        },
+    };
+    (path.position(&oldest.id) == Some(end - 1 - oldest.number)).then(|| (page, Some(oldest.id)))
 }
 
 /// A page that is being filled.
@@ -172,6 +246,12 @@ impl<'a> Page<'a> {
     /// Its last entry where another page follows.
     fn ends_at(&self) -> Option<Last> {
         self.last.clone().filter(|_| self.full)
+    }
+
+    /// The answer of a page that was filled from its newest entry to its oldest.
+    fn answer_backwards(mut self, leaf_entry_id: Option<EntryId>, next_cursor: Option<EntryId>) -> EntriesAnswer {
+        self.entries.reverse();
+        self.answer(leaf_entry_id, next_cursor)
     }
 
     fn answer(self, leaf_entry_id: Option<EntryId>, next_cursor: Option<EntryId>) -> EntriesAnswer {
