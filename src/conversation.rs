@@ -13,4 +13,5 @@ pub mod path;
 pub mod restating;
 pub mod spending;
 pub mod tokens;
+pub mod tools;
 pub mod undo;

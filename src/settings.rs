@@ -4,6 +4,7 @@
 pub mod alone;
 pub mod checked;
 pub mod files;
+pub mod known;
 pub mod layers;
 pub mod limits;
 pub mod masked;

@@ -1,5 +1,6 @@
 //! Cutting texts, always on a character and never in the middle of one, and the size of JSON texts.
 
+pub mod spelling;
 pub mod values;
 
 /// The first `chars` characters of `text`.

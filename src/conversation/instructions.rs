@@ -7,6 +7,7 @@ use super::{
         system::{SystemPrompt, Text},
     },
     tokens::{self, Estimator, Size},
+    tools,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -51,7 +52,7 @@ impl Instructions {
         let message = declared.message().filter(|_| given == Given::default());
         let texts = if given.system_prompt.is_none() { declared.texts() } else { Vec::new() };
         let system_prompt = given.system_prompt.or_else(|| declared.text());
-        let tools = given.tools.or_else(|| declared.tools());
+        let tools = given.tools.map(tools::of_file).or_else(|| declared.tools());
         let length = |text: &str| Size::of_chars(tokens::utf16_len(text));
         let system = system_prompt.as_deref().map_or_else(Size::nothing, length);
         let tools_size = tools.as_deref().map_or_else(Size::nothing, |tools| {

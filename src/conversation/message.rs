@@ -298,13 +298,29 @@ pub(crate) fn plain(error: &serde_json::Error) -> String {
     in_plain_words(without_position(&error.to_string()))
 }
 
-/// serde speaks of Rust's types.
-fn in_plain_words(problem: String) -> String {
-    match problem.split_once("expected ") {
-        Some((found, "u64" | "usize" | "u32" | "i64")) => format!("{found}expected a whole number"),
-        Some((found, rest)) if rest.starts_with("struct ") => format!("{found}expected an object"),
-        _ => problem,
-    }
+/// The text of an error of serde in the words of JSON. serde speaks of Rust's types.
+pub(crate) fn in_plain_words(problem: String) -> String {
+    let found = [
+        ("invalid type: map", "invalid type: object"),
+        ("invalid type: sequence", "invalid type: list"),
+        ("invalid type: floating point `", "invalid type: number `"),
+        ("unknown variant `", "unknown value `"),
+    ];
+    let problem = match found.iter().find(|(rust, _)| problem.starts_with(rust)) {
+        Some((rust, json)) => format!("{json}{}", &problem[rust.len()..]),
+        None => problem,
+    };
+    let Some((found, expected)) = problem.split_once("expected ") else { return problem };
+    let plain = match expected {
+        "u64" | "usize" | "u32" | "u16" | "u8" | "i64" | "i32" => "a whole number",
+        "f64" | "f32" => "a number",
+        "a sequence" => "a list",
+        "a map" => "an object",
+        "unit" => "null",
+        expected if expected.starts_with("struct ") || expected.starts_with("internally tagged enum") => "an object",
+        _ => return problem,
+    };
+    format!("{found}expected {plain}")
 }
 
 /// An error text of serde without its position: " at line 1 column 7" does not help a client that sent one line.

@@ -13,11 +13,11 @@ use crate::{
     ids::SessionId,
     log::{header, sealed::Blocking, store},
     protocol::{
-        SessionCancel, SessionDelete, SessionList, SessionLoad, SessionNew,
+        Method, SessionCancel, SessionDelete, SessionList, SessionLoad, SessionNew,
         errors::Failure,
         types::{
-            CancelAnswer, CancelParams, ForkAnswer, ListParams, LoadAnswer, LoadParams, NewParams, SessionAnswer,
-            SessionParams,
+            CancelAnswer, CancelParams, ForkAnswer, ListParams, LoadAnswer, LoadParams, NewParams, Object,
+            SessionAnswer, SessionParams,
         },
     },
     session::{
@@ -31,6 +31,7 @@ use crate::{
         shell,
         state::Capabilities,
     },
+    settings::known,
     wire::rpc::Reply,
 };
 use serde::Serialize;
@@ -190,8 +191,23 @@ impl Drop for Tenancy {
     }
 }
 
+/// Refuses a misspelt key of a client's settings. Other unknown keys are named in the answer.
+fn check_keys<M: Method>(settings: Option<&Object>, reply: &mut Reply) -> Result<(), Failure> {
+    let Some(settings) = settings else { return Ok(()) };
+    let unknown = known::unknown(&settings.0);
+    if let Some((key, meant)) = unknown.iter().find_map(|it| Some((&it.key, it.meant.as_ref()?))) {
+        let what = format!("there is no such setting; did you mean {meant:?}?");
+        return Err(Failure::params(format!("settings.{key}"), what));
+    }
+    reply.also_ignored(M::NAME, unknown.into_iter().map(|it| format!("settings.{}", it.key)).collect());
+    Ok(())
+}
+
 impl DaemonMethod for SessionNew {
-    fn handle(daemon: &Arc<Daemon>, params: NewParams, reply: Reply) {
+    fn handle(daemon: &Arc<Daemon>, params: NewParams, mut reply: Reply) {
+        if let Err(failure) = check_keys::<Self>(params.settings.as_ref(), &mut reply) {
+            return reply.fail(&failure);
+        }
         let tools = params.tools.or_else(|| daemon.tools.get());
         let params = NewParams { tools, ..params };
         let id = SessionId::fresh(clock::now());
@@ -202,7 +218,10 @@ impl DaemonMethod for SessionNew {
 }
 
 impl DaemonMethod for SessionLoad {
-    fn handle(daemon: &Arc<Daemon>, params: LoadParams, reply: Reply) {
+    fn handle(daemon: &Arc<Daemon>, params: LoadParams, mut reply: Reply) {
+        if let Err(failure) = check_keys::<Self>(params.settings.as_ref(), &mut reply) {
+            return reply.fail(&failure);
+        }
         match (params.session_id.clone(), params.path.clone()) {
             (Some(id), None) => {
                 let mut registry = lock(&daemon.registry);

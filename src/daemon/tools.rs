@@ -2,20 +2,23 @@
 
 use super::{Daemon, lock, routes::DaemonMethod};
 use crate::{
-    protocol::{ToolsSet, errors::Failure, types::ToolsSetParams},
+    protocol::{
+        ToolsSet,
+        errors::Failure,
+        types::{Tools, ToolsSetParams},
+    },
     session::{core::command::Command, handle::Mail},
     wire::rpc::Reply,
 };
-use serde_json::Value;
 use std::sync::{Arc, Mutex};
 
 /// The tools of sessions that begin without tools of their own.
 #[derive(Default)]
-pub(super) struct DefaultTools(Mutex<Option<Vec<Value>>>);
+pub(super) struct DefaultTools(Mutex<Option<Tools>>);
 
 impl DefaultTools {
     /// The tools now.
-    pub fn get(&self) -> Option<Vec<Value>> {
+    pub fn get(&self) -> Option<Tools> {
         lock(&self.0).clone()
     }
 }

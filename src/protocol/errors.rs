@@ -173,6 +173,12 @@ impl Failure {
         }
     }
 
+    /// A path of the client that has to be absolute: the daemon runs in a folder that the client does not know.
+    #[must_use]
+    pub fn relative_path(param: &str, path: &str) -> Self {
+        Self::params(param, format!("{path:?} is not absolute; give the whole path of the folder"))
+    }
+
     /// Invalid settings in the params of a client.
     #[must_use]
     pub fn invalid_settings(problem: Problem) -> Self {

@@ -11,6 +11,8 @@ mod reading;
 mod settings;
 mod shapes;
 mod spending;
+mod thinking;
+mod tools;
 mod transfers;
 mod turns;
 
@@ -20,10 +22,12 @@ pub use connection::*;
 pub use forking::*;
 pub use hooks::*;
 pub use messages::MOST_MESSAGES;
-pub use not_built::NotBuilt;
+pub use not_built::{NotBuilt, SetElsewhere};
 pub use reading::*;
 pub use settings::*;
 pub use spending::*;
+pub use thinking::ThinkingLevel;
+pub use tools::Tools;
 pub use transfers::*;
 pub use turns::*;
 
@@ -138,13 +142,13 @@ pub struct NewParams {
     pub model: Option<ModelRef>,
     /// Thinking level of the model.
     #[serde(default)]
-    pub thinking_level: Option<String>,
+    pub thinking_level: Option<ThinkingLevel>,
     /// System prompt.
     #[serde(default)]
     pub system_prompt: Option<String>,
-    /// Tools of the model, in the form in which they are sent to it.
+    /// Tools of the model.
     #[serde(default)]
-    pub tools: Option<Vec<Value>>,
+    pub tools: Option<Tools>,
     /// Path of the session that this session continues.
     #[serde(default)]
     pub parent_session: Option<String>,
@@ -176,8 +180,8 @@ pub struct LoadParams {
     pub model: Option<ModelRef>,
     /// System prompt.
     pub system_prompt: Option<String>,
-    /// Tools of the model, in the form in which they are sent to it.
-    pub tools: Option<Vec<Value>>,
+    /// Tools of the model.
+    pub tools: Option<Tools>,
     /// Settings of this session.
     pub settings: Option<Object>,
     /// Size of the window of the session's model, in tokens, in place of that in `models`.

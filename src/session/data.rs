@@ -42,7 +42,7 @@ impl SessionData {
     pub fn given(params: &LoadParams) -> Self {
         Self {
             system_prompt: params.system_prompt.clone(),
-            tools: params.tools.clone(),
+            tools: params.tools.clone().map(|tools| tools.0),
             settings: params.settings.clone().map(|object| Value::Object(object.0)),
             limits: Self::stated(params.context_window, params.max_output_tokens),
         }

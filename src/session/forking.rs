@@ -82,7 +82,7 @@ impl Forking {
     pub fn of(state: &State, library: Library, params: ForkParams, stamps: &mut Stamps) -> Result<Self, Failure> {
         let ForkParams { entry_id, position, cwd, .. } = params;
         if let Some(cwd) = cwd.as_ref().filter(|cwd| !Path::new(cwd).is_absolute()) {
-            return Err(Failure::params("cwd", format!("{cwd:?} is not absolute; give the whole path of the folder")));
+            return Err(Failure::relative_path("cwd", cwd));
         }
         Failure::if_longer("cwd", cwd.as_deref(), LONGEST_PATH)?;
         let index = library.index();

@@ -24,7 +24,7 @@ use crate::{
     models::{ModelRef, learned::Learned},
     protocol::{
         errors::Failure,
-        types::{LONGEST_PATH, LONGEST_TITLE, LoadParams, NewParams},
+        types::{LONGEST_PATH, LONGEST_TITLE, LoadParams, NewParams, ThinkingLevel},
     },
     settings::{Layers, trust::Trust},
     text::values,
@@ -88,6 +88,9 @@ pub fn new(
 ) -> Result<Opened, Failure> {
     // A header that is longer than any reader looks makes a file that nobody can load.
     Failure::if_longer("title", params.title.as_deref(), LONGEST_TITLE)?;
+    if !Path::new(&params.cwd).is_absolute() {
+        return Err(Failure::relative_path("cwd", &params.cwd));
+    }
     Failure::if_longer("cwd", Some(&params.cwd), LONGEST_PATH)?;
     Failure::if_longer("parentSession", params.parent_session.as_deref(), LONGEST_PATH)?;
     let header = Header {
@@ -103,14 +106,14 @@ pub fn new(
     };
     let mut data = SessionData {
         system_prompt: params.system_prompt,
-        tools: params.tools,
+        tools: params.tools.map(|tools| tools.0),
         settings: params.settings.map(|object| Value::Object(object.0)),
         limits: SessionData::stated(params.context_window, params.max_output_tokens),
     };
     // Checked before the write: invalid settings leave no file behind.
     let sourced = layers.with_session(data.settings.as_ref()).map_err(Failure::invalid_settings)?;
     data.hold_for(|| sourced.settings.model_or_default(params.model.clone()));
-    let (title, thinking) = (params.title.as_deref(), params.thinking_level.as_deref());
+    let (title, thinking) = (params.title.as_deref(), params.thinking_level.map(ThinkingLevel::name));
     let lines = first_entries(&data, title, params.model.as_ref(), thinking, &mut stamps);
     let entries = lines.iter().map(|line| Entry::parse(line.as_str().into()).map(Arc::new));
     let entries = entries.collect::<Result<Vec<_>, _>>().map_err(|error| Failure::Internal(error.to_string()))?;

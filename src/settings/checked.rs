@@ -2,7 +2,7 @@
 //! default, and the rest of the layer holds.
 
 use super::{
-    CompactionSettings, Settings,
+    CompactionSettings, Settings, known,
     problem::{Flaw, Problem},
     ranges::{Effect, Outside, Place, Step, make_whole, outside},
     trust::{Trust, allowed, encloses_settings, needs_trust},
@@ -75,6 +75,11 @@ fn reported(text: &str, mut problems: Vec<Problem>) -> Vec<Problem> {
         problems.push(Problem { flaw, ..Problem::broken(format!("and {rest} more problems, which are not listed")) });
     }
     for problem in &mut problems {
+        if problem.flaw == Flaw::Unknown
+            && let Some(meant) = known::meant(&problem.key)
+        {
+            problem.what.push_str(&format!("; did you mean {meant:?}?"));
+        }
         problem.line = problem.line.or_else(|| match problem.flaw {
             Flaw::Unknown => line_of(text, &problem.key),
             // An item of a list has no key of its own.

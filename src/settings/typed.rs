@@ -2,7 +2,7 @@
 //! its place.
 
 use super::ranges::{Place, Step};
-use crate::conversation::message::without_position;
+use crate::conversation::message::{in_plain_words, without_position};
 use serde::de::{self, DeserializeOwned, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_path_to_error::Segment;
@@ -32,7 +32,7 @@ pub(super) fn read<T: DeserializeOwned>(value: &Value) -> Read {
             Segment::Seq { index } => Some(Step::Item(*index)),
             Segment::Enum { .. } | Segment::Unknown => None,
         });
-        (Place(steps.collect()), without_position(&error.to_string()))
+        (Place(steps.collect()), in_plain_words(without_position(&error.to_string())))
     });
     Read { unknown, invalid }
 }

@@ -116,6 +116,7 @@ mod transcripts;
 mod tree;
 mod trees;
 mod turning;
+mod understood;
 mod unread;
 mod watch;
 mod windows;

@@ -78,9 +78,9 @@ fn every_wrong_registration_is_refused_and_changes_nothing() {
     let right = ["session_before_compact"];
     for (params, path, parts) in [
         (json!({}), "events", vec!["missing"]),
-        (json!({"events": null}), "events", vec!["null", "a sequence"]),
-        (json!({"events": "session_compacting"}), "events", vec!["session_compacting", "a sequence"]),
-        (json!({"events": {"session_compacting": true}}), "events", vec!["map", "a sequence"]),
+        (json!({"events": null}), "events", vec!["null", "a list"]),
+        (json!({"events": "session_compacting"}), "events", vec!["session_compacting", "a list"]),
+        (json!({"events": {"session_compacting": true}}), "events", vec!["object", "a list"]),
         (json!({"events": [7]}), "events[0]", vec!["7", "a string"]),
         (json!({"events": ["session_compacting", "session_compact"]}), "events[1]", vec!["session_compact\"", "mean"]),
         (json!({"events": ["sessionBeforeCompact"]}), "events[0]", vec!["mean `session_before_compact`"]),
@@ -88,7 +88,7 @@ fn every_wrong_registration_is_refused_and_changes_nothing() {
         (json!({"events": [""]}), "events[0]", vec!["The hooks are"]),
         (json!({"events": ["hook/hook/session_compacting"]}), "events[0]", vec!["mean `session_compacting`"]),
         (json!({"events": right, "sessionIds": []}), "sessionIds", vec!["is empty", "leave `sessionIds` out"]),
-        (json!({"events": right, "sessionIds": session}), "sessionIds", vec!["a sequence"]),
+        (json!({"events": right, "sessionIds": session}), "sessionIds", vec!["a list"]),
         (json!({"events": right, "sessionIds": [session, 7]}), "sessionIds[1]", vec!["a string"]),
         (json!({"events": right, "sessionIds": [""]}), "sessionIds[0]", vec!["is empty"]),
         (json!({"events": right, "sessionIds": [long]}), "sessionIds[0]", vec!["1025 bytes", "1024"]),

@@ -67,7 +67,7 @@ fn an_invalid_value_at_start_is_reported_and_the_rest_of_the_file_holds() {
     for (at, expected) in [
         "warning: $settings.json: line 3: compaction.thresholdPercent: 150; expected -1 to 99; 99 is used",
         "error: $settings.json: line 5: retry.maxRetries: 1000000; expected 0 to 10",
-        "error: $settings.json: line 4: compaction.reserveTokens: invalid type: string \"a lot\", expected u64",
+        "error: $settings.json: line 4: compaction.reserveTokens: invalid type: string \"a lot\", expected a whole number",
     ]
     .iter()
     .enumerate()

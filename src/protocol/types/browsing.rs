@@ -9,7 +9,6 @@ use crate::{
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::Value;
 
 /// Deserializes an explicit null as `Some(None)`: null clears a field, and a missing field leaves it unchanged.
 fn said<'de, D: Deserializer<'de>, T: Deserialize<'de>>(reader: D) -> Result<Option<Option<T>>, D::Error> {
@@ -28,16 +27,16 @@ pub struct ConfigureParams {
     pub model: Option<Option<ModelRef>>,
     /// Thinking level from here on; null for `off`.
     #[serde(default, deserialize_with = "said")]
-    #[schemars(with = "Option<String>")]
-    pub thinking_level: Option<Option<String>>,
+    #[schemars(with = "Option<super::ThinkingLevel>")]
+    pub thinking_level: Option<Option<super::ThinkingLevel>>,
     /// System prompt.
     #[serde(default, deserialize_with = "said")]
     #[schemars(with = "Option<String>")]
     pub system_prompt: Option<Option<String>>,
-    /// Tools of the model, in the form in which they are sent to it.
+    /// Tools of the model.
     #[serde(default, deserialize_with = "said")]
-    #[schemars(with = "Option<Vec<Value>>")]
-    pub tools: Option<Option<Vec<Value>>>,
+    #[schemars(with = "Option<super::Tools>")]
+    pub tools: Option<Option<super::Tools>>,
     /// Title of the session.
     #[serde(default, deserialize_with = "said")]
     #[schemars(with = "Option<String>")]
@@ -51,6 +50,10 @@ pub struct ConfigureParams {
     #[serde(default, deserialize_with = "said")]
     #[schemars(with = "Option<TokenLimit>")]
     pub max_output_tokens: Option<Option<TokenLimit>>,
+    /// The settings of the session.
+    #[serde(default)]
+    #[schemars(skip)]
+    pub settings: super::SetElsewhere,
 }
 
 /// Result of `session/configure`.

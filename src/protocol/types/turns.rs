@@ -1,5 +1,6 @@
 //! Turns that the daemon runs, and the messages that wait for one.
 
+use super::Tools;
 use crate::ids::{OperationId, SessionId};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use schemars::JsonSchema;
@@ -124,31 +125,27 @@ pub struct ToolsSetParams {
     /// Id of the session. Default: all sessions that begin later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<SessionId>,
-    /// The tools, each `{name, description, inputSchema}`.
-    pub tools: Vec<Value>,
+    /// The tools. Each has a schema of its arguments.
+    pub tools: Tools,
 }
 
 impl ToolsSetParams {
-    /// Whether each tool has a name of its own, and a schema.
+    /// Whether each tool has a schema. The client executes it, so a model has to know its arguments.
     ///
     /// # Errors
-    /// The place of the first one that is wrong, and what is wrong with it.
+    /// The place of the first one without, and what is wrong with it.
     pub fn check(&self) -> Result<(), (usize, String)> {
-        let mut names = std::collections::HashSet::new();
-        for (at, tool) in self.tools.iter().enumerate() {
-            let wrong = match tool["name"].as_str() {
-                None | Some("") => "a tool is {name, description, inputSchema}, and this one has no name".to_owned(),
-                Some(name) if !names.insert(name) => {
-                    format!("there are two tools {name:?}; give each a name of its own")
-                }
-                Some(name) if !tool["inputSchema"].is_object() => {
-                    format!("the tool {name:?} has no inputSchema; {{\"type\": \"object\"}} accepts any arguments")
-                }
-                Some(_) => continue,
-            };
-            return Err((at, wrong));
+        let without = self.tools.0.iter().enumerate().find(|(_, tool)| !tool["inputSchema"].is_object());
+        match without {
+            Some((at, tool)) => {
+                let name = tool["name"].as_str().unwrap_or_default();
+                Err((
+                    at,
+                    format!("the tool {name:?} has no inputSchema; {{\"type\": \"object\"}} accepts any arguments"),
+                ))
+            }
+            None => Ok(()),
         }
-        Ok(())
     }
 }
 

@@ -15,7 +15,7 @@ fn problem(text: &str) -> String {
 #[test]
 fn a_wrong_value_names_its_key_its_line_and_what_was_expected() {
     let found = problem("{\n  \"compaction\": {\n    \"reserveTokens\": \"many\"\n  }\n}");
-    assert_eq!(found, "line 3: compaction.reserveTokens: invalid type: string \"many\", expected u64");
+    assert_eq!(found, "line 3: compaction.reserveTokens: invalid type: string \"many\", expected a whole number");
     let found = problem("{\n  \"compaction\": { \"thresholdPercent\": 250 } }");
     assert_eq!(found, "line 2: compaction.thresholdPercent: 250; expected -1 to 99; 99 is used");
     let found = problem("{\n\"models\": [ { \"provider\": \"a\", \"id\": \"b\", \"contextWindow\": 0 } ] }");
@@ -24,16 +24,16 @@ fn a_wrong_value_names_its_key_its_line_and_what_was_expected() {
     for (model, expected) in [
         (
             r#""api": "openai""#,
-            "line 2: models[0].api: unknown variant `openai`, expected one of `anthropic`, `openai_chat`, \
+            "line 2: models[0].api: unknown value `openai`, expected one of `anthropic`, `openai_chat`, \
              `openai_responses`, `google`, `client`",
         ),
         (
             r#""apiKeyCommand": "pass show key""#,
             // A key may stand in it, as in each value at the place of a secret.
-            "line 2: models[0].apiKeyCommand: expected a sequence",
+            "line 2: models[0].apiKeyCommand: expected a list",
         ),
         (r#""apiKeyCommand": ["pass", 12345678]"#, "line 2: models[0].apiKeyCommand[1]: expected a string"),
-        (r#""headers": "hush""#, "line 2: models[0].headers: expected a map"),
+        (r#""headers": "hush""#, "line 2: models[0].headers: expected an object"),
         (r#""headers": {"X-Key": 12345678}"#, "line 2: models[0].headers.X-Key: expected a string"),
         (
             r#""apiKeyCommand": []"#,
@@ -196,8 +196,8 @@ fn a_whole_number_may_be_written_with_a_fraction() {
             "99 is used",
         ),
         (json!({"retry": {"maxRetries": 11.0}}), json!({"retry": {}}), "11; expected 0 to 10"),
-        (json!({"retry": {"maxRetries": 2.5}}), json!({"retry": {}}), "invalid type: floating point `2.5`"),
-        (json!({"retry": {"maxRetries": 1e300}}), json!({"retry": {}}), "invalid type: floating point"),
+        (json!({"retry": {"maxRetries": 2.5}}), json!({"retry": {}}), "invalid type: number `2.5`"),
+        (json!({"retry": {"maxRetries": 1e300}}), json!({"retry": {}}), "invalid type: number"),
     ] {
         let checked = check(&settings.to_string(), None);
         assert_eq!((checked.value, checked.problems.len()), (Some(expected), 1));

@@ -1,7 +1,11 @@
 //! Params of a request. They are read by name. Keys that the method does not know are not lost: a misspelt one is an
 //! error, and the others are named in the answer.
 
-use crate::{conversation::message, protocol::errors::Failure, text::values};
+use crate::{
+    conversation::message,
+    protocol::errors::Failure,
+    text::{spelling, values},
+};
 use serde::{
     Deserializer,
     de::{DeserializeOwned, DeserializeSeed, IntoDeserializer as _, MapAccess, Visitor},
@@ -32,9 +36,6 @@ const META: &str = "_meta";
 
 /// The most unknown keys that are noted. Each is compared with the known ones, and a frame may have a million of them.
 const MOST_NOTED: usize = 256;
-
-/// The most edits between a misspelt key and the known one.
-const MOST_EDITS: usize = 2;
 
 /// The member whose value stays JSON text: the messages of an append. Each of them is counted when it is read. No other method
 /// has this member.
@@ -94,19 +95,9 @@ struct Unknown {
 
 impl Unknown {
     fn of(name: String, known: &'static [&'static str]) -> Self {
-        let near = |known: &&'static str| strsim::levenshtein(&name, known) <= MOST_EDITS;
-        let meant = known
-            .iter()
-            .find(|known| folded(known) == folded(&name))
-            .or_else(|| known.iter().filter(|known| near(known)).min_by_key(|known| strsim::levenshtein(&name, known)))
-            .copied();
+        let meant = spelling::meant(&name, known.iter().copied());
         Self { name, meant }
     }
-}
-
-/// A key without the differences between the styles of writing names.
-fn folded(key: &str) -> String {
-    key.chars().filter(|letter| !matches!(letter, '_' | '-')).flat_map(char::to_lowercase).collect()
 }
 
 /// Reads a value, and notes the keys of the outermost object that its type does not know.

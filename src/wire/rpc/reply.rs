@@ -307,6 +307,12 @@ impl Reply {
         self.ignored = (!keys.is_empty()).then(|| Box::new(Ignored { method, keys }));
     }
 
+    /// Names more keys of the params in the answer, such as those of a member.
+    pub fn also_ignored(&mut self, method: &'static str, keys: Vec<String>) {
+        let before = self.ignored.take().map(|ignored| ignored.keys).unwrap_or_default();
+        self.ignored(method, before.into_iter().chain(keys).collect());
+    }
+
     /// Answers with an error.
     pub fn fail(mut self, failure: &Failure) {
         self.send_failure(failure);

@@ -8,7 +8,7 @@ use crate::{
         SessionConfigure,
         errors::Failure,
         events::{Event, ModelChange},
-        types::{ConfigureAnswer, ConfigureParams, LONGEST_TITLE},
+        types::{ConfigureAnswer, ConfigureParams, LONGEST_TITLE, ThinkingLevel},
     },
     session::{
         core::edit::{EditMethod, NotStaged, Staged},
@@ -32,7 +32,7 @@ impl EditMethod for SessionConfigure {
             staged.add(state, stamps, "model_change", &model_fields(model))?;
         }
         if let Some(level) = &params.thinking_level {
-            let level = level.as_deref().unwrap_or("off");
+            let level = level.map_or("off", ThinkingLevel::name);
             staged.add(state, stamps, "thinking_level_change", &[("thinkingLevel", level.into())])?;
         }
         if let Some(title) = &params.title {
@@ -46,7 +46,7 @@ impl EditMethod for SessionConfigure {
                 data.system_prompt.clone_from(prompt);
             }
             if let Some(tools) = &params.tools {
-                data.tools.clone_from(tools);
+                data.tools = tools.clone().map(|tools| tools.0);
             }
             if limits {
                 data.limits = limits_of(state, params);

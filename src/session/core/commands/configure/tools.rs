@@ -12,7 +12,7 @@ use crate::{
 impl EditMethod for ToolsSet {
     fn stage(state: &State, params: &ToolsSetParams, stamps: &mut Stamps) -> Result<Staged, NotStaged> {
         let mut staged = Staged::default();
-        let data = SessionData { tools: Some(params.tools.clone()), ..state.data().clone() };
+        let data = SessionData { tools: Some(params.tools.0.clone()), ..state.data().clone() };
         staged.add_custom(state, stamps, "session", serde_json::to_value(data).unwrap_or_default())?;
         Ok(staged)
     }

@@ -1,0 +1,36 @@
+//! The name that a misspelt one was meant to be.
+
+/// The most edits between a misspelt name and the known one.
+const MOST_EDITS: usize = 2;
+
+/// The known name that `name` looks like: the same in another style of writing names, or at most two edits away.
+pub fn meant<'k>(name: &str, known: impl Iterator<Item = &'k str> + Clone) -> Option<&'k str> {
+    let distance = |known: &&str| strsim::levenshtein(name, known);
+    let same = known.clone().find(|known| folded(known) == folded(name));
+    same.or_else(|| known.filter(|known| distance(known) <= MOST_EDITS).min_by_key(distance))
+}
+
+/// A name without the differences between the styles of writing names.
+fn folded(name: &str) -> String {
+    name.chars().filter(|letter| !matches!(letter, '_' | '-')).flat_map(char::to_lowercase).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_meant_by_its_letters_or_by_two_edits() {
+        let known = || ["dryRun", "wait", "when"].into_iter();
+        for (name, expected) in [
+            ("dry_run", Some("dryRun")),
+            ("dryrun", Some("dryRun")),
+            ("dryRum", Some("dryRun")),
+            ("wiat", Some("wait")),
+            ("whenever", None),
+            ("dryRun", Some("dryRun")),
+        ] {
+            assert_eq!(meant(name, known()), expected, "{name}");
+        }
+    }
+}

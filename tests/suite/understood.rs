@@ -1,0 +1,126 @@
+//! What clients send is understood, or refused by name: tools, settings, levels and folders.
+
+use crate::support::{Daemon, user};
+use serde_json::{Value, json};
+
+/// The tool `read` in each shape that a provider takes.
+fn shapes() -> Vec<Value> {
+    let schema = json!({"type": "object", "properties": {"path": {"type": "string"}}});
+    let named = |key: &str| {
+        let mut tool = json!({"name": "read", "description": "Reads a file."});
+        tool[key] = schema.clone();
+        tool
+    };
+    let of_google = json!({"name": "read", "description": "Reads a file.", "parameters": {
+        "type": "OBJECT", "properties": {"path": {"type": "STRING"}}}});
+    vec![
+        named("inputSchema"),
+        named("input_schema"),
+        named("parameters"),
+        json!({"type": "function", "function": named("parameters")}),
+        json!({"functionDeclarations": [of_google]}),
+        json!({"functionDeclarations": [named("parametersJsonSchema")]}),
+    ]
+}
+
+/// The tools of the four request bodies of a session.
+fn bodies(daemon: &mut Daemon, session: &str) -> Vec<Value> {
+    daemon.ok("session/append", json!({"sessionId": session, "messages": [user("Read it.")]}));
+    let formats = ["anthropic", "openai_chat", "openai_responses", "google"];
+    let body =
+        |format| daemon.ok("session/context", json!({"sessionId": session, "format": format}))["body"]["tools"].take();
+    formats.map(body).to_vec()
+}
+
+#[test]
+fn tools_in_the_shape_of_any_provider_are_the_same_tools() {
+    let mut daemon = Daemon::start();
+    let mut all = Vec::new();
+    for tool in shapes() {
+        let session = daemon.new_session(json!({"cwd": "/project", "model": "p/m", "tools": [tool]}));
+        all.push(bodies(&mut daemon, &session));
+        let session = daemon.new_session(json!({"cwd": "/project", "model": "p/m"}));
+        daemon.ok("session/configure", json!({"sessionId": session, "tools": [tool]}));
+        all.push(bodies(&mut daemon, &session));
+        let session = daemon.new_session(json!({"cwd": "/project", "model": "p/m"}));
+        daemon.ok("tools/set", json!({"sessionId": session, "tools": [tool]}));
+        all.push(bodies(&mut daemon, &session));
+    }
+    assert_eq!(all[0][1][0]["function"]["parameters"]["properties"]["path"]["type"], "string");
+    assert_eq!(all[0][3][0]["functionDeclarations"][0]["name"], "read");
+    assert!(all.iter().all(|bodies| *bodies == all[0]), "{all:#?}");
+}
+
+#[test]
+fn tools_that_are_no_functions_are_refused_with_their_place() {
+    let mut daemon = Daemon::start();
+    let good = shapes().remove(0);
+    for (bad, says) in [
+        (json!(7), "a tool is an object"),
+        (json!({"foo": 1}), "`foo` alone is no function"),
+        (json!({"type": "web_search_20250305", "name": "web_search"}), "a tool of a provider"),
+        (json!({"googleSearch": {}}), "add a provider's tools to the request yourself"),
+        (json!({"type": "function", "function": {"name": "read"}}), "two tools"),
+    ] {
+        let error = daemon.err("session/new", json!({"cwd": "/project", "tools": [good, bad]}));
+        assert_eq!((&error["data"]["code"], &error["data"]["path"]), (&json!("invalid_params"), &json!("tools[1]")));
+        assert!(error["message"].as_str().expect("a text").contains(says), "{error}");
+    }
+}
+
+#[test]
+fn a_misspelt_setting_is_refused_and_others_are_named() {
+    let mut daemon = Daemon::start();
+    let session = daemon.new_session(json!({"cwd": "/project"}));
+    daemon.ok("session/close", json!({"sessionId": session}));
+    let misspelt = json!({"compaction": {"enabld": false}});
+    for (method, params) in [
+        ("session/new", json!({"cwd": "/project", "settings": misspelt})),
+        ("session/load", json!({"sessionId": session, "settings": misspelt})),
+    ] {
+        let error = daemon.err(method, params);
+        assert_eq!(error["data"]["path"], "settings.compaction.enabld");
+        assert!(error["message"].as_str().expect("a text").ends_with("did you mean \"enabled\"?"), "{error}");
+    }
+    let error = daemon.err("settings/set", json!({"scope": "global", "patch": misspelt}));
+    assert!(error["message"].as_str().expect("a text").ends_with("did you mean \"enabled\"?"), "{error}");
+
+    let foreign = json!({"compaction": {"zebra": 1}});
+    let answer = daemon.ok("session/new", json!({"cwd": "/project", "settings": foreign, "colour": 1}));
+    assert_eq!(answer["_meta"]["ignored"], json!(["colour", "settings.compaction.zebra"]));
+    let error = daemon.err("session/configure", json!({"sessionId": "s", "settings": {}}));
+    assert!(error["message"].as_str().expect("a text").contains("settings/set"), "{error}");
+}
+
+#[test]
+fn a_wrong_value_is_told_in_the_words_of_json() {
+    let mut daemon = Daemon::start();
+    for (settings, says) in [
+        (json!({"compaction": {"enabled": "yes"}}), "expected a boolean"),
+        (json!({"compaction": {"models": 7}}), "expected a list"),
+        (json!({"prune": 7}), "expected an object"),
+        (json!({"prune": {"protectTokens": "x"}}), "expected a whole number"),
+    ] {
+        let error = daemon.err("session/new", json!({"cwd": "/project", "settings": settings}));
+        let text = error.to_string();
+        assert!(text.contains(says), "{text}");
+        for word in ["struct", "sequence", "u64", "f64", "variant"] {
+            assert!(!text.contains(word), "{word} in {text}");
+        }
+    }
+}
+
+#[test]
+fn levels_and_folders_are_checked() {
+    let mut daemon = Daemon::start();
+    let error = daemon.err("session/new", json!({"cwd": "/project", "thinkingLevel": "very"}));
+    assert_eq!(error["data"]["path"], "thinkingLevel");
+    assert!(error["message"].as_str().expect("a text").contains("`xhigh`"), "{error}");
+    let error = daemon.err("session/new", json!({"cwd": "project"}));
+    assert_eq!(error["data"]["path"], "cwd");
+    let session = daemon.new_session(json!({"cwd": "/project", "thinkingLevel": "high"}));
+    let error = daemon.err("session/configure", json!({"sessionId": session, "thinkingLevel": "very"}));
+    assert_eq!(error["data"]["path"], "thinkingLevel");
+    let set = daemon.ok("session/configure", json!({"sessionId": session, "thinkingLevel": null}));
+    assert_eq!(set["session"]["thinkingLevel"], "off");
+}
