@@ -331,11 +331,11 @@ export interface NewParams {
   /** Model of the session. Default: the setting `defaultModel`. */
   model?: ModelRefInput | null;
   /** Thinking level of the model. */
-  thinkingLevel?: string | null;
+  thinkingLevel?: ThinkingLevel | null;
   /** System prompt. */
   systemPrompt?: string | null;
-  /** Tools of the model, in the form in which they are sent to it. */
-  tools?: unknown[] | null;
+  /** Tools of the model. */
+  tools?: Tools | null;
   /** Path of the session that this session continues. */
   parentSession?: string | null;
   /** Keep the session in memory only. */
@@ -356,6 +356,42 @@ export type ModelRefInput =
       id: string;
     }
   | string;
+
+/** How much a model thinks. */
+export type ThinkingLevel =
+  /** It does not think, where it can be told so. */
+  | "off"
+  /** The least. */
+  | "minimal"
+  /** Little. */
+  | "low"
+  /** Some. */
+  | "medium"
+  /** Much. */
+  | "high"
+  /** The most that the model has. `max` is the same. */
+  | "xhigh"
+  /** The most that the model has. */
+  | "max";
+
+/**
+ * Tools: `{name, description, inputSchema}`, or the form of Anthropic (`input_schema`), of OpenAI (`parameters`, also
+ * below `function`) or of Google (`functionDeclarations`). A provider's own tools are refused: the client adds them to
+ * the request.
+ */
+export type Tools = {
+  name?: string;
+  description?: string;
+  /** JSON Schema of the arguments. */
+  inputSchema?: Record<string, unknown>;
+  /** JSON Schema of the arguments. */
+  input_schema?: Record<string, unknown>;
+  /** JSON Schema of the arguments. */
+  parameters?: Record<string, unknown>;
+  function?: Record<string, unknown>;
+  functionDeclarations?: Record<string, unknown>[];
+  [key: string]: unknown;
+}[];
 
 /** Result of methods that return one session. */
 export interface SessionAnswer {
@@ -457,6 +493,8 @@ export interface Usage {
   autoCompaction: AutoCompaction;
   /** Source of `contextWindow`: `setting`, `learned`, `catalog` or `default`. */
   windowSource: string;
+  /** Whether `session/undo_compaction` has a compaction or a reset to undo. */
+  canUndo: boolean;
   /** Estimated share of each part of the context. */
   breakdown: Breakdown;
   /** Estimator of the estimated part: `chars` until the tokenizer's tables are loaded, then `o200k_base` for good. */
@@ -501,8 +539,8 @@ export interface LoadParams {
   model?: ModelRefInput | null;
   /** System prompt. */
   systemPrompt?: string | null;
-  /** Tools of the model, in the form in which they are sent to it. */
-  tools?: unknown[] | null;
+  /** Tools of the model. */
+  tools?: Tools | null;
   /** Settings of this session. */
   settings?: AnyObject | null;
   /** Size of the window of the session's model, in tokens, in place of that in `models`. */
@@ -564,12 +602,20 @@ export interface ListedSession {
    * session where it had no file.
    */
   parentSession: string | null;
+  /** Id of the session that it comes from; null where it comes from none, or the name of its file does not tell it. */
+  parentSessionId: SessionId | null;
   /** Title. */
   title: string | null;
   /** Beginning of the first user message. */
   preview: string | null;
+  /** Time at which the session was created. */
+  createdAt: string;
   /** Time of the last change. */
   updatedAt: string;
+  /** Number of entries; null until the daemon has indexed the file. */
+  entryCount: number | null;
+  /** Size of the context in percent of the window; null until the daemon has opened the session. */
+  percent: number | null;
   /** Size of the file, in bytes. */
   sizeBytes: number;
   /** Activity; null for a session that is not open in this daemon. */
@@ -959,6 +1005,12 @@ export interface EntriesParams {
   limit?: number | null;
   /** Approximate largest size of the page, in bytes; at least one entry is returned. Default: 1 MiB. */
   maxBytes?: number | null;
+  /**
+   * Cursor: only entries before this one, the newest page first, each page in file order. An entry id, a `nextCursor`,
+   * or
+   * `leaf` for the entries up to the end. Not together with `since`.
+   */
+  before?: EntryId | null;
 }
 
 /** Selection of entries. */
@@ -974,7 +1026,11 @@ export interface EntriesAnswer {
   entries: Entry[];
   /** Leaf of the active path. */
   leafEntryId: EntryId | null;
-  /** Cursor of the next page, for `since`; null on the last page. */
+  /**
+   * Cursor of the next page, for `since` or for `before`, whichever the request has; null on the last page. A page
+   * with a cursor
+   * may be shorter than `limit`.
+   */
   nextCursor: EntryId | null;
 }
 
@@ -1011,6 +1067,8 @@ export interface SearchParams {
   sessionId: SessionId;
   /** Text to find, taken literally; case is ignored. */
   query: string;
+  /** `nextCursor` of the page before. */
+  cursor?: string | null;
   /** Largest number of matches. Default: 50. */
   limit?: number | null;
 }
@@ -1019,12 +1077,20 @@ export interface SearchParams {
 export interface SearchAnswer {
   /** Matches, newest first, at most one for each entry. */
   matches: SearchMatch[];
+  /** Cursor of the next page; null where the whole session was searched. */
+  nextCursor: string | null;
 }
 
 /** An entry that contains the text. */
 export interface SearchMatch {
   /** Id of the entry. */
   entryId: EntryId;
+  /** Role of a message; null for other entries. */
+  role: string | null;
+  /** Timestamp in the file's own form. */
+  timestamp: string;
+  /** Whether the entry is on the active path; null until the file is indexed. */
+  active: boolean | null;
   /** Text around the first match. */
   snippet: string;
 }
@@ -1057,14 +1123,24 @@ export interface TreeNode {
   parentId: EntryId | null;
   /** Type of the entry. */
   type: string;
+  /** Type of a `custom` entry or a `custom_message`; null for other entries. */
+  customType: string | null;
   /** Role of a message; null for other entries. */
   role: string | null;
-  /** Content in one line. */
+  /** Content in one line; of an entry without text its type. */
   preview: string;
   /** Label of the entry. */
   label: string | null;
   /** Timestamp in the file's own form. */
   timestamp: string;
+  /** Size of the entry in a context, estimated by its characters. */
+  tokens: number;
+  /** Whether it is on the active path. */
+  active: boolean;
+  /** Whether it is in no context of any branch: a marker, a label, a change of a setting. */
+  hidden: boolean;
+  /** Whether it is a compaction or a reset that does not hold any more. */
+  undone: boolean;
 }
 
 /** Result of `session/usage`. */
@@ -1089,6 +1165,8 @@ export interface UsageAnswer {
   autoCompaction: AutoCompaction;
   /** Source of `contextWindow`: `setting`, `learned`, `catalog` or `default`. */
   windowSource: string;
+  /** Whether `session/undo_compaction` has a compaction or a reset to undo. */
+  canUndo: boolean;
   /** Estimated share of each part of the context. */
   breakdown: Breakdown;
   /** Estimator of the estimated part: `chars` until the tokenizer's tables are loaded, then `o200k_base` for good. */
@@ -1097,6 +1175,8 @@ export interface UsageAnswer {
   thresholds: Thresholds;
   /** Reason why the context is compacted now or not, for a person. */
   why: string;
+  /** The same reason for a program. */
+  code: WhyCode;
 }
 
 /** Sizes that the decision to compact compares. */
@@ -1116,6 +1196,35 @@ export interface Thresholds {
   /** Estimator: `tiktoken`, or `chars` until its tables are loaded. */
   estimator: string;
 }
+
+/** The reason why the context is compacted now or not. A later version may add some. */
+export type WhyCode =
+  /** The context is over the threshold, and a compaction is due. */
+  | "due"
+  /** The context is not over the threshold. */
+  | "below"
+  /** Automatic compaction is off. */
+  | "off"
+  /** A compaction was undone on this path, and the context still has room. */
+  | "undone"
+  /** The images of the context are over their budget, and old ones are due to leave. */
+  | "images"
+  /** System prompt, tools and pins leave no room for a conversation. */
+  | "overhead"
+  /** No compaction can meet the threshold, and a higher one stands in. */
+  | "unattainable"
+  /** There is nothing to summarize yet. */
+  | "too_short"
+  /** Calls of the newest answer have no result yet. */
+  | "calls_open"
+  /** The turn goes on, and `compaction.midTurn` is false. */
+  | "mid_turn"
+  /** The last automatic compaction did not complete. */
+  | "resting"
+  /** Several maintenances in a row led to no answer. */
+  | "no_progress"
+  /** A summary is being made ahead. */
+  | "ahead";
 
 /** Result of `session/run_idle`. */
 export type RunIdleAnswer =
@@ -1254,7 +1363,7 @@ export type CompactAnswer =
       /** Text of the error. */
       errorMessage?: string | null;
       /** Reason of a skipped operation. */
-      skippedReason?: string | null;
+      skippedReason?: WhyNothing | null;
     }
   /** With `dryRun`: the plan. */
   | {
@@ -1487,7 +1596,7 @@ export type ErrorData =
 export type WhyNothing =
   /** No message follows the last compaction. */
   | "already_compacted"
-  /** Every message is within the part that is kept. */
+  /** Every message is within the part that is kept, or there is none. */
   | "too_short"
   /** The context would not be smaller. */
   | "would_not_shrink"
@@ -1810,11 +1919,11 @@ export interface ConfigureParams {
   /** Model from here on. Null is refused: a model cannot be cleared. */
   model?: ModelRefInput | null;
   /** Thinking level from here on; null for `off`. */
-  thinkingLevel?: string | null;
+  thinkingLevel?: ThinkingLevel | null;
   /** System prompt. */
   systemPrompt?: string | null;
-  /** Tools of the model, in the form in which they are sent to it. */
-  tools?: unknown[] | null;
+  /** Tools of the model. */
+  tools?: Tools | null;
   /** Title of the session. */
   title?: string | null;
   /**
@@ -2447,8 +2556,8 @@ export type SessionIds = SessionId[];
 export interface ToolsSetParams {
   /** Id of the session. Default: all sessions that begin later. */
   sessionId?: SessionId | null;
-  /** The tools, each `{name, description, inputSchema}`. */
-  tools: unknown[];
+  /** The tools. Each has a schema of its arguments. */
+  tools: Tools;
 }
 
 /** Params of `$/cancelRequest`. */
@@ -2583,7 +2692,7 @@ export type SessionEvent =
       /** The same error for a person. */
       errorMessage?: string | null;
       /** Reason of a skipped compaction. */
-      skippedReason?: string | null;
+      skippedReason?: WhyNothing | null;
       /** Whether the turn is repeated now. */
       willRetry: boolean;
       /** Whether the session continues without input. */
@@ -2633,7 +2742,7 @@ export type SessionEvent =
       /** Outcome. */
       outcome: Outcome;
       /** Reason of skipped maintenance, as in `compaction_end`. */
-      skippedReason?: string | null;
+      skippedReason?: WhyNothing | null;
     }
   /** The summary of a branch has started. The session moves to another branch after it. */
   | {

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     daemon::{Places, listing::Catalog},
     log::error::StoreError,
-    protocol::types::{ListParams, ListedSession, TreeNode},
+    protocol::types::{Around, ListParams, ListedSession, TreeNode},
 };
 use file::{SessionFile, Tree};
 use forest::{Fold, Item, Row};
@@ -138,9 +138,16 @@ fn write_json(file: &SessionFile, path: &Path, out: &mut Printer<impl Write>) ->
     // The nodes are written one by one: a session may have a million.
     write!(out, "{},\n\"nodes\": [", head.strip_suffix('}').unwrap_or(&head))?;
     let labels = file.labels();
+    let active = file.active();
+    let undone = file.undone(&active)?;
     let mut separator = "\n";
-    file.each_entry(|_, entry| {
-        let node = TreeNode::of(&entry, labels.of(&entry.id).map(str::to_owned));
+    file.each_entry(|place, entry| {
+        let around = Around {
+            label: labels.of(&entry.id).map(str::to_owned),
+            active: active.binary_search(&place).is_ok(),
+            undone: undone.contains(&place),
+        };
+        let node = TreeNode::of(&entry, around);
         write!(out, "{separator}{}", json!(node))?;
         separator = ",\n";
         Ok::<(), End>(())

@@ -97,6 +97,8 @@ pub struct Plan {
 pub enum NothingToDo {
     /// No message follows the last compaction.
     AlreadyCompacted,
+    /// There is no message.
+    Empty,
     /// All messages are kept.
     TooShort,
     /// The result would not be smaller.
@@ -113,7 +115,7 @@ pub fn plan(path: Path, demand: Demand, prompts: Arc<Prompts>) -> Result<Plan, N
     let too_large = !demand.explicit && demand.tokens_before > demand.may_stay;
     // After a compaction only messages that came while it was made, or another model, make a context too large.
     if !too_large && !anything_new(&path) {
-        return Err(NothingToDo::AlreadyCompacted);
+        return Err(if path.compaction().is_some() { NothingToDo::AlreadyCompacted } else { NothingToDo::Empty });
     }
     let start = path.first_kept();
     let window = Window::of(&path[start..]);

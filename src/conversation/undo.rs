@@ -27,6 +27,16 @@ pub struct Undoing {
     prompts: Arc<Prompts>,
 }
 
+/// Whether a path has a compaction or a reset that can be undone. One with which a session begins cannot.
+#[must_use]
+pub fn is_possible(path: &Path) -> bool {
+    let Some(place) = path.foundation() else { return false };
+    match path[place].preserved() {
+        _ if path[place].compaction().is_none() => path[place + 1..].iter().all(|entry| may_leave(entry)),
+        preserved => !preserved.is_some_and(|ours| ours.begins_session),
+    }
+}
+
 /// The kind of the entries after a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Followed {

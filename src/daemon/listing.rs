@@ -17,9 +17,10 @@ use crate::{
     session::founding::HANDOFF,
     text::{self, values},
 };
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::IgnoredAny};
 use serde_json::Value;
 use std::{
+    borrow::Cow,
     collections::{HashMap, HashSet},
     fs::{self, DirEntry},
     io::{self, Read},
@@ -66,7 +67,7 @@ enum Keeps {
 }
 
 /// Version of the cache file. A file of another version is replaced: its rows lack fields.
-const CACHE_VERSION: u32 = 2;
+const CACHE_VERSION: u32 = 3;
 
 /// The cache file.
 #[derive(Serialize, Deserialize)]
@@ -86,6 +87,16 @@ struct Card {
     size: u64,
     /// `None` where the file is no session.
     session: Option<Face>,
+    /// The sizes that a daemon saw while the session was open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sizes: Option<Sizes>,
+}
+
+/// Sizes of a session that its beginning and end do not tell.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct Sizes {
+    percent: Option<f64>,
+    entry_count: Option<usize>,
 }
 
 /// The fields of a session that `session/list` returns.
@@ -93,10 +104,14 @@ struct Card {
 struct Face {
     id: SessionId,
     cwd: String,
+    /// The header's `timestamp`.
+    created: String,
     /// The header's `parentSession`.
     parent: Option<String>,
     title: Option<String>,
     preview: Option<String>,
+    /// Number of entries, of a file that was read whole.
+    entries: Option<usize>,
 }
 
 impl Catalog {
@@ -168,16 +183,47 @@ impl Catalog {
             session_id: face.id.clone(),
             path: path(name),
             cwd: face.cwd.clone(),
+            parent_session_id: face.parent.as_deref().and_then(|parent| self.id_of(parent, known)),
             parent_session: face.parent.clone(),
             title: face.title.clone(),
             preview: face.preview.clone(),
+            created_at: face.created.clone(),
             updated_at: rfc3339(card.modified),
+            entry_count: face.entries.or(card.sizes.and_then(|sizes| sizes.entry_count)),
+            percent: card.sizes.and_then(|sizes| sizes.percent),
             size_bytes: card.size,
             status: None,
         });
         let page: Vec<ListedSession> = page.collect();
         let next_cursor = listed.next().and(last).map(|(modified, name)| format!("{modified}:{name}"));
         ListAnswer { sessions: page, next_cursor }
+    }
+
+    /// Keeps the sizes of open sessions, for lists after they are closed. A change of the file makes them unknown.
+    pub fn remember(&self, listed: &[ListedSession]) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        for session in listed.iter().filter(|session| session.status.is_some()) {
+            let name = Path::new(&session.path).strip_prefix(&self.sessions).ok().and_then(Path::to_str);
+            if let Some(card) = known.as_mut().zip(name).and_then(|(known, name)| known.get_mut(name))
+                && card.size == session.size_bytes
+            {
+                card.sizes = Some(Sizes { percent: session.percent, entry_count: session.entry_count });
+            }
+        }
+    }
+
+    /// The id of the session that a header names as its parent: of a file that is listed, else as the name of a file tells it.
+    fn id_of(&self, parent: &str, known: &Known) -> Option<SessionId> {
+        let path = Path::new(parent);
+        let listed = path.strip_prefix(&self.sessions).ok().and_then(Path::to_str).and_then(|name| known.get(name));
+        if let Some(face) = listed.and_then(|card| card.session.as_ref()) {
+            return Some(face.id.clone());
+        }
+        if !parent.contains(['/', '\\']) && !parent.ends_with(".jsonl") {
+            return Some(parent.into()).filter(|_| !parent.is_empty());
+        }
+        let (_, id) = path.file_stem()?.to_str()?.rsplit_once('_')?;
+        Some(id.into())
     }
 
     /// Reads new and changed files and drops the rows of removed ones. Returns the number of files that were read.
@@ -189,7 +235,8 @@ impl Catalog {
             if !current {
                 read += 1;
                 let session = face(&self.sessions.join(&file.name), file.size).ok().flatten();
-                known.insert(file.name.clone(), Card { modified: file.modified, size: file.size, session });
+                known
+                    .insert(file.name.clone(), Card { modified: file.modified, size: file.size, session, sizes: None });
             }
         }
         if known.len() > files.len() {
@@ -285,6 +332,9 @@ fn face(path: &Path, size: u64) -> io::Result<Option<Face>> {
     for most in HEADS {
         file.by_ref().take((most - head.len()) as u64).read_to_end(&mut head)?;
         found = beginning(path, &head);
+        if let Some(face) = found.as_mut().filter(|_| head.len() as u64 == size) {
+            face.entries = Some(entries(&head));
+        }
         let enough = found.as_ref().is_some_and(|face| face.preview.is_some() || most >= HEADS[1]);
         if enough || (head.len() as u64) == size {
             break;
@@ -302,7 +352,7 @@ fn face(path: &Path, size: u64) -> io::Result<Option<Face>> {
 }
 
 fn beginning(path: &Path, head: &[u8]) -> Option<Face> {
-    let header::Found { header: Header { id, cwd, parent_session: parent, .. }, mut title, .. } =
+    let header::Found { header: Header { id, cwd, parent_session: parent, timestamp: created, .. }, mut title, .. } =
         header::find(path, head).ok()?;
     let (mut preview, mut handed) = (None, None);
     for line in String::from_utf8_lossy(head).lines() {
@@ -329,7 +379,20 @@ fn beginning(path: &Path, head: &[u8]) -> Option<Face> {
     }
     // A session that goes on from another one may have no request of the user yet.
     let preview = preview.or(handed);
-    Some(Face { id, cwd, parent, title, preview })
+    Some(Face { id, cwd, created, parent, title, preview, entries: None })
+}
+
+/// The number of entries of a whole file: its lines with a type and an id, after the header.
+fn entries(file: &[u8]) -> usize {
+    #[derive(Deserialize)]
+    struct Line<'a> {
+        #[serde(rename = "type", borrow)]
+        kind: Cow<'a, str>,
+        #[serde(rename = "id")]
+        _id: IgnoredAny,
+    }
+    let lines = file.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<Line<'_>>(line).ok());
+    lines.filter(|line| line.kind != "session").count()
 }
 
 /// The session name in the last lines, if any.

@@ -24,7 +24,7 @@ use crate::{
         core::commands::status,
         forking::Forking,
         founding::{Founding, Keeping, Told},
-        handle::{self, Handle, Inbox, Mail, Urgent},
+        handle::{self, Glance, Handle, Inbox, Mail, Urgent},
         hooks::Hooks,
         open::{self, Form, Opened},
         shared::Shared,
@@ -242,9 +242,15 @@ impl DaemonMethod for SessionList {
             let mut answer = listing.files.catalog.list(&params);
             let registry = lock(&listing.registry);
             for session in &mut answer.sessions {
-                session.status = registry.door(&session.session_id).map(|handle| handle.status.get());
+                if let Some(handle) = registry.door(&session.session_id) {
+                    let Glance { status, percent, entry_count } = handle.glance.get();
+                    session.status = Some(status);
+                    session.percent = percent;
+                    session.entry_count = entry_count;
+                }
             }
             drop(registry);
+            listing.files.catalog.remember(&answer.sessions);
             reply.ok(&answer);
         }));
     }

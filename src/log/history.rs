@@ -9,6 +9,7 @@ pub mod library;
 pub mod past;
 pub mod points;
 pub mod route;
+mod undone;
 
 use super::{
     Placed,

@@ -97,6 +97,8 @@ pub struct Index {
     broken: HashSet<u32>,
     /// Entries that say something about the session beside its messages: compactions, markers, models, names.
     landmarks: Vec<Place>,
+    /// Markers that take a compaction or a reset back.
+    undo_markers: Vec<Place>,
     /// The costs of all its entries.
     spending: Spending,
     keys: RandomState,
@@ -269,7 +271,12 @@ impl Index {
             }
             "custom" => match head.custom_type.and_then(text) {
                 Some(kind) if kind == PLACEHOLDER => drop(self.broken.insert(place.0)),
-                Some(kind) if kind.starts_with("abridged.") => self.landmarks.push(place),
+                Some(kind) if kind.starts_with("abridged.") => {
+                    self.landmarks.push(place);
+                    if kind == "abridged.undo" || kind == "abridged.leaf" {
+                        self.undo_markers.push(place);
+                    }
+                }
                 _ => {}
             },
             "compaction" | "model_change" | "thinking_level_change" | "reset_boundary" | "custom_message" => {
@@ -284,6 +291,12 @@ impl Index {
         self.nodes.shrink_to_fit();
         self.landmarks.shrink_to_fit();
         self.newest.shrink_to_fit();
+    }
+
+    /// The markers that may take a compaction or a reset back, in the order of the file.
+    #[must_use]
+    pub fn undo_markers(&self) -> &[Place] {
+        &self.undo_markers
     }
 
     /// The costs of all its entries.

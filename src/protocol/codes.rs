@@ -139,13 +139,12 @@ errors! {
 }
 
 /// Reasons why there is nothing to compact.
-#[derive(JsonSchema)]
-#[schemars(rename_all = "snake_case")]
-#[expect(dead_code, reason = "only its schema is used")]
-enum WhyNothing {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WhyNothing {
     /// No message follows the last compaction.
     AlreadyCompacted,
-    /// Every message is within the part that is kept.
+    /// Every message is within the part that is kept, or there is none.
     TooShort,
     /// The context would not be smaller.
     WouldNotShrink,

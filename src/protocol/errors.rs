@@ -1,6 +1,6 @@
 //! Every error of a request, with its code on the wire. No other file has error numbers.
 
-use super::codes::{Code, ErrorData};
+use super::codes::{Code, ErrorData, WhyNothing};
 use crate::{
     ask::failed::Failed,
     compaction::{
@@ -69,6 +69,7 @@ pub enum Failure {
     /// There is nothing to compact.
     #[error("{}", match .0 {
         Nothing::AlreadyCompacted => "nothing came since the last compaction",
+        Nothing::Empty => "there is no message yet; append the conversation first",
         Nothing::TooShort => "the conversation is shorter than what is kept as it is; a smaller keepRecentTokens would compact it",
         Nothing::NoConversation => "there is nothing to hand off: the context has fewer than two messages; append the conversation first",
         Nothing::WouldNotShrink => "the context would not be smaller: a summary takes as much as what it replaces; instructions make it all the same",
@@ -112,6 +113,8 @@ pub enum Failure {
 pub enum Nothing {
     /// No message follows the last compaction.
     AlreadyCompacted,
+    /// There is no message.
+    Empty,
     /// Every message is within the part that is kept.
     TooShort,
     /// A context without two messages is handed off.
@@ -125,15 +128,15 @@ pub enum Nothing {
 }
 
 impl Nothing {
-    /// The name on the wire.
+    /// The reason on the wire.
     #[must_use]
-    pub fn name(self) -> &'static str {
+    pub fn code(self) -> WhyNothing {
         match self {
-            Self::AlreadyCompacted => "already_compacted",
-            Self::TooShort | Self::NoConversation => "too_short",
-            Self::WouldNotShrink => "would_not_shrink",
-            Self::BelowHalfThreshold => "below_half_threshold",
-            Self::Superseded => "superseded",
+            Self::AlreadyCompacted => WhyNothing::AlreadyCompacted,
+            Self::Empty | Self::TooShort | Self::NoConversation => WhyNothing::TooShort,
+            Self::WouldNotShrink => WhyNothing::WouldNotShrink,
+            Self::BelowHalfThreshold => WhyNothing::BelowHalfThreshold,
+            Self::Superseded => WhyNothing::Superseded,
         }
     }
 }
@@ -259,7 +262,7 @@ impl Failure {
                 json!({ "operationId": operation_id, "kind": kind })
             }
             Self::Locked { pid, .. } => json!({ "pid": pid }),
-            Self::NothingToCompact(reason) => json!({ "reason": reason.name() }),
+            Self::NothingToCompact(reason) => json!({ "reason": reason.code() }),
             Self::ContextOverflow(floor) | Self::OverWindow { floor, .. } => json!({
                 "floor": { "system": floor.system, "tools": floor.tools, "pins": floor.pins, "latestTurn": floor.latest_turn },
                 "contextWindow": floor.window,
@@ -379,6 +382,7 @@ impl From<NothingToDo> for Failure {
     fn from(nothing: NothingToDo) -> Self {
         Self::NothingToCompact(match nothing {
             NothingToDo::AlreadyCompacted => Nothing::AlreadyCompacted,
+            NothingToDo::Empty => Nothing::Empty,
             NothingToDo::TooShort => Nothing::TooShort,
             NothingToDo::WouldNotShrink => Nothing::WouldNotShrink,
             NothingToDo::BelowHalfThreshold => Nothing::BelowHalfThreshold,

@@ -1,7 +1,7 @@
 //! The events of a session: the table, and the types of their fields.
 
 use super::{
-    codes::ErrorData,
+    codes::{ErrorData, WhyNothing},
     notices::{NoticeCode, Warning},
     types::{CompactionResult, Entry, HookEvent, Outcome, Queue, Repair, Status, Usage},
 };
@@ -159,7 +159,7 @@ events! {
         error_message: Option<String>,
         /// Reason of a skipped compaction.
         #[serde(skip_serializing_if = "Option::is_none")]
-        skipped_reason: Option<String>,
+        skipped_reason: Option<WhyNothing>,
         /// Whether the turn is repeated now.
         will_retry: bool,
         /// Whether the session continues without input.
@@ -206,7 +206,7 @@ events! {
         outcome: Outcome,
         /// Reason of skipped maintenance, as in `compaction_end`.
         #[serde(skip_serializing_if = "Option::is_none")]
-        skipped_reason: Option<String>,
+        skipped_reason: Option<WhyNothing>,
     }
     /// The summary of a branch has started. The session moves to another branch after it.
     Durable BranchSummaryStart = "branch_summary_start" {

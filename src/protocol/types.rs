@@ -15,6 +15,7 @@ mod thinking;
 mod tools;
 mod transfers;
 mod turns;
+mod why;
 
 pub use browsing::*;
 pub use compaction::*;
@@ -30,13 +31,14 @@ pub use thinking::ThinkingLevel;
 pub use tools::Tools;
 pub use transfers::*;
 pub use turns::*;
+pub use why::WhyCode;
 
 use crate::{
     compaction::{
         gauge::{Fullness, Source},
         resting::AutoCompaction,
     },
-    conversation::path::Path,
+    conversation::{path::Path, undo},
     ids::{EntryId, OperationId, SessionId},
     models::ModelRef,
     settings::TokenLimit,
@@ -309,6 +311,8 @@ pub struct Usage {
     pub auto_compaction: AutoCompaction,
     /// Source of `contextWindow`: `setting`, `learned`, `catalog` or `default`.
     pub window_source: String,
+    /// Whether `session/undo_compaction` has a compaction or a reset to undo.
+    pub can_undo: bool,
     /// Estimated share of each part of the context.
     pub breakdown: Breakdown,
     /// Estimator of the estimated part: `chars` until the tokenizer's tables are loaded, then `o200k_base` for good.
@@ -333,6 +337,7 @@ impl Usage {
             },
             auto_compaction: fullness.auto_compaction(path),
             window_source: fullness.window_source.name().to_owned(),
+            can_undo: undo::is_possible(path),
             breakdown: Breakdown {
                 system,
                 tools,
@@ -404,12 +409,20 @@ pub struct ListedSession {
     /// File of the session that it comes from, as its header names it; null where it comes from none. The id of that
     /// session where it had no file.
     pub parent_session: Option<String>,
+    /// Id of the session that it comes from; null where it comes from none, or the name of its file does not tell it.
+    pub parent_session_id: Option<SessionId>,
     /// Title.
     pub title: Option<String>,
     /// Beginning of the first user message.
     pub preview: Option<String>,
+    /// Time at which the session was created.
+    pub created_at: String,
     /// Time of the last change.
     pub updated_at: String,
+    /// Number of entries; null until the daemon has indexed the file.
+    pub entry_count: Option<usize>,
+    /// Size of the context in percent of the window; null until the daemon has opened the session.
+    pub percent: Option<f64>,
     /// Size of the file, in bytes.
     pub size_bytes: u64,
     /// Activity; null for a session that is not open in this daemon.
@@ -596,6 +609,8 @@ pub struct UsageAnswer {
     pub thresholds: Thresholds,
     /// Reason why the context is compacted now or not, for a person.
     pub why: String,
+    /// The same reason for a program.
+    pub code: WhyCode,
 }
 
 /// Sizes that the decision to compact compares.

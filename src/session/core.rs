@@ -47,7 +47,7 @@ use crate::{
     ids::OperationId,
     log::Unfinished,
     models::learned::Learned,
-    protocol::errors::Failure,
+    protocol::{errors::Failure, types::Usage},
     session::core::{
         agenda::Unit,
         automatic::speculating,
@@ -200,6 +200,12 @@ impl Core {
     #[must_use]
     pub fn state(&self) -> &State {
         &self.base.state
+    }
+
+    /// The usage that clients were sent last.
+    #[must_use]
+    pub fn sent_usage(&self) -> &Usage {
+        &self.base.sent_usage
     }
 
     /// The hooks that the client answers for this session.

@@ -9,7 +9,7 @@ use crate::{
     ids::{OperationId, SessionId},
     protocol::{
         errors::Failure,
-        types::{CancelAnswer, Cancelled, LoadParams, Status, StatusKind},
+        types::{CancelAnswer, Cancelled, LoadParams, Status},
     },
     session::core::{
         command::Command,
@@ -18,7 +18,7 @@ use crate::{
     settings::Layers,
     wire::rpc::{Kept, Reply},
 };
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::mpsc;
 
 /// The most commands that wait for a session. More are refused.
@@ -127,23 +127,43 @@ pub struct Handle {
     // Boxed: a channel has room for 32 at once, and most sessions have nothing to do.
     mailbox: mpsc::Sender<Box<Mail>>,
     urgent: mpsc::UnboundedSender<Box<Urgent>>,
-    /// The status that clients were sent last.
-    pub status: SharedStatus,
+    /// A look at it.
+    pub glance: SharedGlance,
 }
 
-/// The status of a session, readable without waiting for the session.
+/// A look at a session that does not wait for it.
 #[derive(Clone)]
-pub struct SharedStatus(Arc<Mutex<Status>>);
+pub struct SharedGlance(Arc<Mutex<Glance>>);
 
-impl SharedStatus {
-    pub(super) fn set(&self, status: Status) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = status;
+/// The values of a session that a list shows.
+#[derive(Debug, Clone, Default)]
+pub struct Glance {
+    /// The status that clients were sent last.
+    pub status: Status,
+    /// The size of the context, as clients were sent it last, in percent of the window.
+    pub percent: Option<f64>,
+    /// The number of entries; none until the file is indexed.
+    pub entry_count: Option<usize>,
+}
+
+impl SharedGlance {
+    pub(super) fn set_status(&self, status: Status) {
+        self.lock().status = status;
     }
 
-    /// The status that clients were sent last.
+    pub(super) fn set_sizes(&self, percent: Option<f64>, entry_count: Option<usize>) {
+        let mut glance = self.lock();
+        (glance.percent, glance.entry_count) = (percent, entry_count);
+    }
+
+    /// The values now.
     #[must_use]
-    pub fn get(&self) -> Status {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub fn get(&self) -> Glance {
+        self.lock().clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Glance> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -153,8 +173,8 @@ pub struct Inbox {
     pub(super) urgent: mpsc::UnboundedReceiver<Box<Urgent>>,
     pub(super) urgent_sender: mpsc::UnboundedSender<Box<Urgent>>,
     pub(super) shared: Shared,
-    /// The status, shared with the handles.
-    pub status: SharedStatus,
+    /// A look at the session, shared with the handles.
+    pub glance: SharedGlance,
 }
 
 /// The two ends of a mailbox for a session that is still to be opened. Commands wait until it is open.
@@ -162,11 +182,10 @@ pub struct Inbox {
 pub fn mailbox(shared: Shared) -> (Handle, Inbox) {
     let (mailbox, commands) = mpsc::channel(MAILBOX);
     let (urgent, urgents) = mpsc::unbounded_channel();
-    let idle = Status { kind: StatusKind::Idle, operation_id: None, reason: None };
-    let status = SharedStatus(Arc::new(Mutex::new(idle)));
+    let glance = SharedGlance(Arc::default());
     let inbox =
-        Inbox { mailbox: commands, urgent: urgents, urgent_sender: urgent.clone(), shared, status: status.clone() };
-    (Handle { mailbox, urgent, status }, inbox)
+        Inbox { mailbox: commands, urgent: urgents, urgent_sender: urgent.clone(), shared, glance: glance.clone() };
+    (Handle { mailbox, urgent, glance }, inbox)
 }
 
 impl Handle {

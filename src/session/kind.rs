@@ -226,7 +226,7 @@ impl OperationKind {
             new_session_id: ended.end.product().and_then(Product::new_session).cloned(),
             error: failure.map(Failure::data),
             error_message: failure.map(|failure| self.failed(&failure.to_string())),
-            skipped_reason: ended.end.skipped().map(str::to_owned),
+            skipped_reason: ended.end.skipped(),
             will_retry: self.repeats_the_turn() && matches!(ended.end, End::Completed(_)),
             will_continue: ended.continues && matches!(ended.end, End::Completed(_)),
             duration_ms: u64::try_from(ended.duration.as_millis()).unwrap_or(u64::MAX),
@@ -359,9 +359,7 @@ impl Kind for OperationKind {
             Self::Compaction(reason) | Self::Relay(reason) => self.compaction_end(*reason, ended),
             Self::Recovering(reason) => self.compaction_end((*reason).into(), ended),
             Self::Recovery(_) => self.recovery_end(ended.end),
-            Self::Idle { .. } => {
-                Event::IdleEnd { outcome: ended.end.outcome(), skipped_reason: ended.end.skipped().map(str::to_owned) }
-            }
+            Self::Idle { .. } => Event::IdleEnd { outcome: ended.end.outcome(), skipped_reason: ended.end.skipped() },
             Self::Speculation => return None,
             Self::Turn(_) => self.turn_end(ended),
             Self::Transfer(transfer) => return transfer.end(ended.end),
@@ -404,7 +402,7 @@ impl Kind for OperationKind {
             new_session_id: end.product().and_then(Product::new_session).cloned(),
             error: end.failure().map(Failure::data),
             error_message: end.failure().map(|failure| self.failed(&failure.to_string())),
-            skipped_reason: end.skipped().map(str::to_owned),
+            skipped_reason: end.skipped(),
         })
     }
 }

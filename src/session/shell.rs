@@ -11,7 +11,7 @@ use super::{
     effects::{Answer, Effects, IdleTurn, Read, Sent, Ticket, TicketNumber, Turning, world::World},
     forking::Forking,
     founding::{Founding, Told},
-    handle::{CancelReply, HandOver, Inbox, Mail, SharedStatus, Urgent},
+    handle::{CancelReply, HandOver, Inbox, Mail, SharedGlance, Urgent},
     idle_turn::Turn,
     jobs::{self, DraftOrder, Job},
     log_work::{LogDone, LogFacts, LogWork},
@@ -115,7 +115,7 @@ struct Shell {
     requests: HashMap<TicketNumber, Waiting>,
     next_ticket: TicketNumber,
     outbox: Arc<Outbox>,
-    status: SharedStatus,
+    glance: SharedGlance,
     shared: Shared,
     /// Bytes that this session keeps in memory.
     share: u64,
@@ -132,7 +132,7 @@ struct Shell {
 /// Runs a session until it is closed.
 pub async fn run(mut opened: Opened, form: Form, inbox: Inbox, outbox: Arc<Outbox>) {
     let (messages, mut results) = mpsc::unbounded_channel();
-    let Inbox { mut mailbox, mut urgent, urgent_sender, shared, status } = inbox;
+    let Inbox { mut mailbox, mut urgent, urgent_sender, shared, glance } = inbox;
     let session = opened.state.id.clone();
     // Opening a session subscribes to its events.
     outbox.wants(&session, true);
@@ -148,7 +148,7 @@ pub async fn run(mut opened: Opened, form: Form, inbox: Inbox, outbox: Arc<Outbo
         requests: HashMap::new(),
         next_ticket: 0,
         outbox,
-        status,
+        glance,
         shared,
         share: 0,
         // Windows may have been learned while the session was opened.
@@ -168,6 +168,7 @@ pub async fn run(mut opened: Opened, form: Form, inbox: Inbox, outbox: Arc<Outbo
     let mut core = Core::new(opened.state, opened.left_behind, facts, seed, &at);
     shell.effects = core.effects().clone();
     shell.perform();
+    shell.look(&core);
     let ended = loop {
         match core.over() {
             Over::Yes => break Ok(()),
@@ -288,7 +289,13 @@ impl Shell {
         }
         let handled = catch_unwind(AssertUnwindSafe(|| core.on(&at, input)));
         self.perform();
+        self.look(core);
         handled.map_err(|_| Defect)
+    }
+
+    /// Lets others see the sizes of the session.
+    fn look(&self, core: &Core) {
+        self.glance.set_sizes(core.sent_usage().percent, core.state().history().entry_count());
     }
 
     fn on_urgent(
@@ -491,7 +498,7 @@ impl World for Shell {
     }
 
     fn publish(&mut self, status: Status) {
-        self.status.set(status);
+        self.glance.set_status(status);
     }
 
     fn emit(&mut self, about: About, event: Event) {

@@ -58,6 +58,7 @@ mod kills;
 mod leaves;
 mod leaving;
 mod linear;
+mod lists;
 mod lives;
 mod logs;
 mod made_good;

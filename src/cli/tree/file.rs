@@ -10,7 +10,7 @@ use crate::{
     log::{
         error::StoreError,
         header::{self, Found},
-        history::library::{Bodies, Wanted},
+        history::library::{Bodies, Library},
         index::{Index, Labels, Place},
         repair::Repair,
         sealed::{Blocking, Sealed},
@@ -19,17 +19,13 @@ use crate::{
 };
 use std::{collections::HashSet, path::Path, sync::Arc};
 
-/// Entries that are read at once.
-const BATCH: usize = 4_096;
-
 /// A session file and the index of its entries. It is read without a lock.
 pub(super) struct SessionFile {
     /// The header.
     pub found: Found,
     /// Faults of the file.
     pub repairs: Vec<Repair>,
-    index: Arc<Index>,
-    bodies: Bodies,
+    library: Library,
     blocking: Blocking,
 }
 
@@ -58,24 +54,42 @@ impl SessionFile {
             let library = loaded.history.library();
             let (index, bodies) = library
                 .map_or_else(|| (Arc::default(), Bodies::Memory(Arc::default())), |library| library.into_parts());
-            return Ok(Self { found, repairs: loaded.repairs, index, bodies, blocking });
+            let library = Library::new(index, bodies);
+            return Ok(Self { found, repairs: loaded.repairs, library, blocking });
         }
         let (end, tail) = source.end(source.length().map_err(source.failed())?)?;
         let made = source.index(end, &|| false)?;
         let (index, mut repairs) = made.map(|made| (made.index, made.repairs)).unwrap_or_default();
         repairs.extend(tail.repair(None));
         let bodies = Bodies::File(Sealed::from(source));
-        Ok(Self { found, repairs, index: Arc::new(index), bodies, blocking })
+        Ok(Self { found, repairs, library: Library::new(Arc::new(index), bodies), blocking })
     }
 
     /// The title of the session.
     pub(super) fn title(&self) -> Option<&str> {
-        self.index.title().or(self.found.title.as_deref()).filter(|title| !title.is_empty())
+        self.index().title().or(self.found.title.as_deref()).filter(|title| !title.is_empty())
+    }
+
+    fn index(&self) -> &Index {
+        self.library.index()
+    }
+
+    /// The places of the active path, in the order of the file.
+    pub(super) fn active(&self) -> Vec<Place> {
+        self.index().leaf().map(|leaf| self.index().path_to(leaf)).unwrap_or_default()
+    }
+
+    /// The places of compactions and resets that do not hold any more.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub(super) fn undone(&self, active: &[Place]) -> Result<HashSet<Place>, StoreError> {
+        self.library.undone(active, &self.blocking)
     }
 
     /// The labels of the entries.
     pub(super) fn labels(&self) -> Labels {
-        self.index.labels()
+        self.index().labels()
     }
 
     /// Gives every entry in file order.
@@ -86,12 +100,8 @@ impl SessionFile {
         &self,
         mut each: impl FnMut(Place, Arc<Entry>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let places: Vec<Place> = self.index.after(None).collect();
-        for batch in places.chunks(BATCH) {
-            let entries = Wanted::of(&self.index, &self.bodies, batch.iter().copied()).read(&self.blocking);
-            for (place, entry) in batch.iter().zip(entries) {
-                each(*place, entry?)?;
-            }
+        for place in self.index().after(None) {
+            each(place, self.library.body(place, &self.blocking)?)?;
         }
         Ok(())
     }
@@ -101,7 +111,7 @@ impl SessionFile {
     /// # Errors
     /// When the file cannot be read.
     fn entry(&self, place: Place) -> Result<Option<Arc<Entry>>, StoreError> {
-        Wanted::of(&self.index, &self.bodies, [place]).read(&self.blocking).next().transpose()
+        self.library.body(place, &self.blocking).map(Some)
     }
 
     /// The leaf as clients see it: the last entry of the active path that is no marker.
@@ -109,11 +119,11 @@ impl SessionFile {
     /// # Errors
     /// When the file cannot be read.
     pub(super) fn leaf(&self) -> Result<Option<EntryId>, StoreError> {
-        let mut next = self.index.leaf();
+        let mut next = self.index().leaf();
         while let Some(place) = next {
             match self.entry(place)? {
                 Some(entry) if !entry.is_marker() => return Ok(Some(entry.id.clone())),
-                _ => next = self.index.parent(place),
+                _ => next = self.index().parent(place),
             }
         }
         Ok(None)
@@ -127,12 +137,12 @@ impl SessionFile {
             kinds.push((place, entry.is_marker(), matches!(entry.body, Body::Label { .. })));
             Ok::<(), StoreError>(())
         })?;
-        let leaf = self.index.leaf();
+        let leaf = self.index().leaf();
         let mut followed = HashSet::new();
         for (place, is_marker, is_label) in kinds.iter().rev() {
             let is_said = leaf == Some(*place) || !is_marker && !is_label;
             if is_said || followed.contains(&place.number()) {
-                followed.extend(self.index.parent(*place).map(Place::number));
+                followed.extend(self.index().parent(*place).map(Place::number));
             }
         }
         let says_nothing = |place: &Place| {
@@ -140,7 +150,7 @@ impl SessionFile {
             (is_marker || is_label) && !followed.contains(&place.number()) && leaf != Some(*place)
         };
         let is_lone = |place: &Place| {
-            let mut above = std::iter::successors(self.index.parent(*place), |place| self.index.parent(*place));
+            let mut above = std::iter::successors(self.index().parent(*place), |place| self.index().parent(*place));
             above.find(|place| !says_nothing(place)).is_some_and(|before| followed.contains(&before.number()))
         };
         let labels = kinds.iter().filter(|(_, _, is_label)| *is_label).map(|(place, ..)| *place);
@@ -157,11 +167,9 @@ impl SessionFile {
         let (mut nodes, mut entries) = (Vec::new(), Vec::new());
         // The number of each entry, or of the nearest one before a marker.
         let mut numbers: Vec<Option<u32>> = Vec::new();
-        let mut undoings = Vec::new();
         self.each_entry(|place, entry| {
-            let parent = self.index.parent(place).and_then(|parent| numbers[parent.number()]);
+            let parent = self.index().parent(place).and_then(|parent| numbers[parent.number()]);
             if entry.is_marker() || lone.contains(&place.number()) {
-                undoings.extend(undone_by(&entry).map(|undone| (place, undone)));
                 numbers.push(parent);
                 return Ok::<(), StoreError>(());
             }
@@ -170,18 +178,10 @@ impl SessionFile {
             entries.push((place, entry.id.as_str().into()));
             Ok(())
         })?;
-        let leaf = self.index.leaf().and_then(|place| numbers[place.number()]);
+        let leaf = self.index().leaf().and_then(|place| numbers[place.number()]);
         let forest = Forest::new(nodes, leaf);
-        let mut active = vec![false; numbers.len()];
-        for place in std::iter::successors(self.index.leaf(), |place| self.index.parent(*place)) {
-            active[place.number()] = true;
-        }
-        let undone = undoings.into_iter().filter_map(|(place, id)| {
-            let undone = self.index.find(&id)?;
-            // A branch may undo a compaction that holds on another one.
-            let holds = active[undone.number()] && !active[place.number()];
-            numbers[undone.number()].filter(|_| !holds)
-        });
+        let undone = self.undone(&self.active())?;
+        let undone = undone.into_iter().filter_map(|place| numbers[place.number()]);
         Ok(Tree { forest, entries, undone: undone.collect() })
     }
 }
@@ -204,11 +204,6 @@ impl Tree {
     pub(super) fn is_undone(&self, number: u32) -> bool {
         self.undone.contains(&number)
     }
-}
-
-/// The compaction or the reset that a marker takes back.
-fn undone_by(marker: &Entry) -> Option<EntryId> {
-    marker.undoes().or_else(|| Some(marker.ours("leaf")?.get("resetEntryId")?.as_str()?.into()))
 }
 
 fn weight(entry: &Entry, labels: &Labels) -> Weight {

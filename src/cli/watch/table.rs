@@ -275,6 +275,7 @@ mod tests {
             source,
             auto_compaction: crate::compaction::resting::AutoCompaction::Set(true),
             window_source: "catalog".to_owned(),
+            can_undo: false,
             breakdown: Breakdown { system: 0, tools: 0, summary: 0, messages: tokens },
             estimator: "chars".to_owned(),
         };

@@ -432,7 +432,7 @@ fn a_cancelled_extraction_has_no_draft() {
         extracted(plan, &settings, &Cleaner::new(&settings), Wishes::default(), &|| true).err(),
         Some(NoDraft::Cancelled)
     );
-    assert_eq!(plan::plan(path(&[]), demand(1_000), Arc::default()).err(), Some(NothingToDo::AlreadyCompacted));
+    assert_eq!(plan::plan(path(&[]), demand(1_000), Arc::default()).err(), Some(NothingToDo::Empty));
 }
 
 #[test]

@@ -1,7 +1,11 @@
 //! Params and results of the methods that annotate and browse a session.
 
 use crate::{
-    conversation::{entry::Entry, message::outline::Role},
+    conversation::{
+        entry::{Body, Entry},
+        message::outline::Role,
+        tokens::Estimator,
+    },
     ids::{EntryId, SessionId},
     models::ModelRef,
     settings::TokenLimit,
@@ -166,6 +170,9 @@ pub struct SearchParams {
     pub session_id: SessionId,
     /// Text to find, taken literally; case is ignored.
     pub query: String,
+    /// `nextCursor` of the page before.
+    #[serde(default)]
+    pub cursor: Option<String>,
     /// Largest number of matches. Default: 50.
     #[serde(default)]
     pub limit: Option<usize>,
@@ -173,9 +180,12 @@ pub struct SearchParams {
 
 /// Result of `session/search`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct SearchAnswer {
     /// Matches, newest first, at most one for each entry.
     pub matches: Vec<SearchMatch>,
+    /// Cursor of the next page; null where the whole session was searched.
+    pub next_cursor: Option<String>,
 }
 
 /// An entry that contains the text.
@@ -184,6 +194,12 @@ pub struct SearchAnswer {
 pub struct SearchMatch {
     /// Id of the entry.
     pub entry_id: EntryId,
+    /// Role of a message; null for other entries.
+    pub role: Option<String>,
+    /// Timestamp in the file's own form.
+    pub timestamp: String,
+    /// Whether the entry is on the active path; null until the file is indexed.
+    pub active: Option<bool>,
     /// Text around the first match.
     pub snippet: String,
 }
@@ -225,43 +241,82 @@ pub struct TreeNode {
     /// Type of the entry.
     #[serde(rename = "type")]
     pub kind: String,
+    /// Type of a `custom` entry or a `custom_message`; null for other entries.
+    pub custom_type: Option<String>,
     /// Role of a message; null for other entries.
     pub role: Option<String>,
-    /// Content in one line.
+    /// Content in one line; of an entry without text its type.
     pub preview: String,
     /// Label of the entry.
     pub label: Option<String>,
     /// Timestamp in the file's own form.
     pub timestamp: String,
+    /// Size of the entry in a context, estimated by its characters.
+    pub tokens: u32,
+    /// Whether it is on the active path.
+    pub active: bool,
+    /// Whether it is in no context of any branch: a marker, a label, a change of a setting.
+    pub hidden: bool,
+    /// Whether it is a compaction or a reset that does not hold any more.
+    pub undone: bool,
 }
 
 /// Characters of a node's preview.
 const PREVIEW: usize = 120;
 
+/// The values of a node that its entry does not have.
+#[derive(Debug, Clone, Default)]
+pub struct Around {
+    /// Label of the entry.
+    pub label: Option<String>,
+    /// Whether it is on the active path.
+    pub active: bool,
+    /// Whether it does not hold any more.
+    pub undone: bool,
+}
+
 impl TreeNode {
-    /// The node of an entry with this label.
+    /// The node of an entry.
     #[must_use]
-    pub fn of(entry: &Entry, label: Option<String>) -> Self {
-        let role = entry.outline().map(|outline| match outline.role {
-            Role::User => "user",
-            Role::Developer => "developer",
-            Role::System => "system",
-            Role::Assistant => "assistant",
-            Role::ToolResult => "toolResult",
-            Role::Execution => "bashExecution",
-            Role::Custom => "custom",
-            Role::Summary => "branchSummary",
-        });
+    pub fn of(entry: &Entry, around: Around) -> Self {
+        let custom_type = match &entry.body {
+            Body::Custom(custom) => Some(custom.custom_type.clone()),
+            Body::CustomMessage(custom) => Some(custom.custom_type.clone()),
+            _ => None,
+        };
+        let preview = text::one_line(&entry.readable_text(), PREVIEW);
+        let named = || custom_type.as_deref().unwrap_or(&entry.kind);
         Self {
             id: entry.id.clone(),
             parent_id: entry.parent.clone(),
             kind: entry.kind.clone(),
-            role: role.map(str::to_owned),
-            preview: text::one_line(&entry.readable_text(), PREVIEW),
-            label,
+            role: role_of(entry),
+            preview: if preview.is_empty() { text::one_line(named(), PREVIEW) } else { preview },
+            custom_type,
+            label: around.label,
             timestamp: entry.timestamp.clone(),
+            tokens: entry.tokens(Estimator::Chars),
+            active: around.active,
+            hidden: !entry.in_context() && entry.compaction().is_none(),
+            undone: around.undone,
         }
     }
+}
+
+/// The role of a message.
+#[must_use]
+pub fn role_of(entry: &Entry) -> Option<String> {
+    let role = match entry.outline()?.role {
+        Role::User => "user",
+        Role::Developer => "developer",
+        Role::System => "system",
+        Role::Assistant => "assistant",
+        Role::ToolResult => "toolResult",
+        Role::Execution => "bashExecution",
+        Role::Custom => "custom",
+        Role::Summary => "branchSummary",
+    };
+    Some(role.to_owned())
 }
 
 /// Params of `session/export`.

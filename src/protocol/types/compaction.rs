@@ -5,7 +5,7 @@ use crate::{
     compaction::{draft::Shortened, plan::Plan, preview::Preview},
     ids::{EntryId, OperationId, SessionId},
     models::ModelRef,
-    protocol::codes::ErrorData,
+    protocol::codes::{ErrorData, WhyNothing},
 };
 
 pub use crate::{
@@ -238,7 +238,7 @@ pub enum CompactAnswer {
         error_message: Option<String>,
         /// Reason of a skipped operation.
         #[serde(skip_serializing_if = "Option::is_none")]
-        skipped_reason: Option<String>,
+        skipped_reason: Option<WhyNothing>,
     },
     /// With `dryRun`: the plan.
     DryRun {

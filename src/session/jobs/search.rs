@@ -5,17 +5,20 @@ use crate::{
     conversation::entry::Entry,
     log::{
         error::StoreError,
-        history::library::Wanted,
+        history::library::Library,
         lines::Line,
         pieces::{self, Form},
         sealed::{Blocking, Sealed},
     },
-    protocol::types::{SearchAnswer, SearchMatch, SearchParams},
+    protocol::{
+        errors::Failure,
+        types::{SearchAnswer, SearchMatch, SearchParams, role_of},
+    },
     text,
 };
 use memchr::memmem::Finder;
 use regex::bytes;
-use std::ops::Range;
+use std::{fmt, ops::Range};
 
 /// Matches without a `limit`.
 const LIMIT: usize = 50;
@@ -36,20 +39,53 @@ pub struct Search {
     /// Number of characters of the query.
     chars: usize,
     limit: usize,
+    cursor: Option<Cursor>,
+}
+
+/// The place where the next page begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Cursor {
+    /// The end of the line that is searched next, in bytes; of a session in memory the number of entries before that place.
+    end: u64,
+    /// The matches of this line that a page has already. Few lines have several entries.
+    skip: usize,
+}
+
+impl Cursor {
+    fn read(text: &str) -> Option<Self> {
+        let (end, skip) = text.split_once('.').unwrap_or((text, "0"));
+        Some(Self { end: end.parse().ok()?, skip: skip.parse().ok()? })
+    }
+}
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.skip {
+            0 => write!(f, "{}", self.end),
+            skip => write!(f, "{}.{skip}", self.end),
+        }
+    }
 }
 
 impl Search {
     /// The search of a request.
-    #[must_use]
-    pub fn new(params: &SearchParams) -> Self {
+    ///
+    /// # Errors
+    /// When the cursor is none of this session.
+    pub fn new(params: &SearchParams) -> Result<Self, Failure> {
+        let no_cursor = || {
+            Failure::params("cursor", "this is no nextCursor of a search; leave it out to begin with the newest entry")
+        };
+        let cursor = params.cursor.as_deref().map(|cursor| Cursor::read(cursor).ok_or_else(no_cursor)).transpose()?;
         let in_line: String = params.query.chars().take(IN_LINE).map(as_json).collect();
         let in_line = bytes::RegexBuilder::new(&in_line).case_insensitive(true).build();
-        Self {
+        Ok(Self {
+            cursor,
             in_line: in_line.expect("the expression of a few characters is valid and small"),
             in_text: Finder::new(&folded(&params.query)).into_owned(),
             chars: params.query.chars().count(),
             limit: params.limit.unwrap_or(LIMIT).max(1),
-        }
+        })
     }
 
     /// Searches a file from its end.
@@ -59,32 +95,45 @@ impl Search {
     pub fn file(&self, source: &Sealed, end: u64, blocking: &Blocking) -> Result<SearchAnswer, StoreError> {
         let source = source.open(blocking);
         let mut matches = Vec::new();
+        let Cursor { end, mut skip } =
+            self.cursor.map_or(Cursor { end, skip: 0 }, |cursor| Cursor { end: cursor.end.min(end), ..cursor });
         let mut lines = source.backwards(end);
         let failed = |error| StoreError::io(source.path(), "cannot be read")(error);
-        while matches.len() < self.limit {
+        let mut next = None;
+        while next.is_none() {
             let hit = |line: Line<'_>| blocking.is_stopped() || self.in_line.is_match(line.bytes);
             let Some(line) = lines.before_where(hit).map_err(failed)? else { break };
             blocking.go_on()?;
             let pieces = pieces::of(&line, Form::Today);
             let entries = pieces.iter().rev().filter_map(|piece| piece.entry(&line));
-            matches.extend(entries.filter_map(|entry| self.entry(&entry)).take(self.limit - matches.len()));
+            for (at, found) in entries.filter_map(|entry| self.entry(&entry)).enumerate().skip(skip) {
+                if matches.len() == self.limit {
+                    next = Some(Cursor { end: line.next, skip: at });
+                    break;
+                }
+                matches.push(found);
+            }
+            skip = 0;
         }
-        Ok(SearchAnswer { matches })
+        Ok(SearchAnswer { matches, next_cursor: next.map(|next| next.to_string()) })
     }
 
-    /// Searches entries, in their order.
+    /// Searches entries in memory, from the newest to the oldest.
     ///
     /// # Errors
     /// When an entry cannot be read.
-    pub fn entries(&self, wanted: Wanted, blocking: &Blocking) -> Result<SearchAnswer, StoreError> {
+    pub fn entries(&self, library: &Library, blocking: &Blocking) -> Result<SearchAnswer, StoreError> {
         let mut matches = Vec::new();
-        for entry in wanted.read(blocking) {
-            matches.extend(self.entry(&*entry?));
+        let end = self.cursor.map_or(usize::MAX, |cursor| usize::try_from(cursor.end).unwrap_or(usize::MAX));
+        for place in library.index().after(None).rev().filter(|place| place.number() < end) {
+            let Some(found) = self.entry(&*library.body(place, blocking)?) else { continue };
             if matches.len() == self.limit {
-                break;
+                let next = Cursor { end: place.number() as u64 + 1, skip: 0 };
+                return Ok(SearchAnswer { matches, next_cursor: Some(next.to_string()) });
             }
+            matches.push(found);
         }
-        Ok(SearchAnswer { matches })
+        Ok(SearchAnswer { matches, next_cursor: None })
     }
 
     /// A hit in what a person would read, not in an id or a key.
@@ -101,7 +150,8 @@ impl Search {
             cut(behind.len() < text.len() - hit.end)
         );
         let snippet = text::one_line(&snippet, 4 * AROUND + self.chars);
-        Some(SearchMatch { entry_id: entry.id.clone(), snippet })
+        let (role, timestamp) = (role_of(entry), entry.timestamp.clone());
+        Some(SearchMatch { entry_id: entry.id.clone(), role, timestamp, active: None, snippet })
     }
 
     /// The first place of the query in a text, in bytes. Linear in the text.
@@ -167,8 +217,8 @@ mod tests {
     #[test]
     fn a_query_is_found_however_it_is_written_in_json() {
         let search = |query: &str| {
-            let params = SearchParams { session_id: "s".into(), query: query.to_owned(), limit: None };
-            Search::new(&params)
+            let params = SearchParams { session_id: "s".into(), query: query.to_owned(), limit: None, cursor: None };
+            Search::new(&params).expect("a search")
         };
         let line = |text: &str| {
             json!({"type": "message", "id": "x", "message": {"role": "user", "content": text}}).to_string()
@@ -195,8 +245,8 @@ mod tests {
     #[test]
     fn a_hit_is_a_range_of_the_text_whatever_the_cases_of_its_characters_are() {
         let find = |query: &str, text: &str| {
-            let params = SearchParams { session_id: "s".into(), query: query.to_owned(), limit: None };
-            Search::new(&params).find(text).map(|hit| text[hit].to_owned())
+            let params = SearchParams { session_id: "s".into(), query: query.to_owned(), limit: None, cursor: None };
+            Search::new(&params).expect("a search").find(text).map(|hit| text[hit].to_owned())
         };
         // Cases of other lengths in bytes stand before the hit and in it.
         for (query, text, hit) in [

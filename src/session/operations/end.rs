@@ -4,6 +4,7 @@ use super::{Closed, Kind};
 use crate::{
     ids::OperationId,
     protocol::{
+        codes::WhyNothing,
         errors::{Failure, Nothing},
         events::{Event, HookOutcome, RetrySource},
         notices::Warning,
@@ -42,8 +43,8 @@ impl<P> End<P> {
     }
 
     /// The reason of a skipped operation, as the protocol names it.
-    pub fn skipped(&self) -> Option<&'static str> {
-        if let Self::Skipped(nothing) = self { Some(nothing.name()) } else { None }
+    pub fn skipped(&self) -> Option<WhyNothing> {
+        if let Self::Skipped(nothing) = self { Some(nothing.code()) } else { None }
     }
 
     /// The error of a failed operation.

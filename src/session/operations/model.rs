@@ -186,6 +186,7 @@ fn usage() -> Usage {
         source: UsageSource::Estimate,
         auto_compaction: crate::compaction::resting::AutoCompaction::Set(true),
         window_source: "default".to_owned(),
+        can_undo: false,
         breakdown: Breakdown::default(),
         estimator: "chars".to_owned(),
     }

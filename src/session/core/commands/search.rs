@@ -1,7 +1,11 @@
 //! `session/search`: finds a text in all entries of a session, newest first.
 
 use crate::{
-    protocol::{SessionSearch, errors::Failure, types::SearchParams},
+    protocol::{
+        SessionSearch,
+        errors::Failure,
+        types::{SearchAnswer, SearchParams},
+    },
     session::{
         core::{Core, command::SessionMethod},
         effects::{Answer, Ticket},
@@ -17,22 +21,32 @@ impl SessionMethod for SessionSearch {
                 "the text to find is empty; send at least one character that is not a blank",
             ));
         }
-        let search = Search::new(&params);
+        let search = match Search::new(&params) {
+            Ok(search) => search,
+            Err(failure) => return ticket.fail(&failure),
+        };
         let end = core.base.log.facts().end;
-        match core.base.state.history().source().cloned() {
-            Some(source) => {
-                core.base.reads.start(ticket, move |blocking| {
-                    Answer::from(search.file(&source, end, blocking).map_err(Failure::from))
-                });
+        let library = core.base.state.history().library();
+        let leaf = core.base.state.path().last().map(|entry| entry.id.clone());
+        let source = core.base.state.history().source().cloned();
+        core.base.reads.start(ticket, move |blocking| {
+            let found = match (&source, &library) {
+                (Some(source), _) => search.file(source, end, blocking),
+                (None, Some(library)) => search.entries(library, blocking),
+                (None, None) => Ok(SearchAnswer { matches: Vec::new(), next_cursor: None }),
+            };
+            let mut found = match found {
+                Ok(found) => found,
+                Err(error) => return Answer::Failed(error.into()),
+            };
+            if let Some(library) = library {
+                let active = library.active(leaf.as_ref());
+                for it in &mut found.matches {
+                    let place = library.index().find(&it.entry_id);
+                    it.active = place.map(|place| active.binary_search(&place).is_ok());
+                }
             }
-            None => {
-                let index = core.base.state.history().index();
-                let places: Vec<_> = index.map(|index| index.after(None).rev().collect()).unwrap_or_default();
-                let wanted = core.base.state.history().wanted(places);
-                core.base.reads.start(ticket, move |blocking| {
-                    Answer::from(search.entries(wanted, blocking).map_err(Failure::from))
-                });
-            }
-        }
+            Answer::ok(&found)
+        });
     }
 }

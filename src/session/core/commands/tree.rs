@@ -5,7 +5,7 @@ use crate::{
     protocol::{
         SessionTree,
         errors::Failure,
-        types::{TreeAnswer, TreeNode, TreeParams},
+        types::{Around, TreeAnswer, TreeNode, TreeParams},
     },
     session::{
         core::{
@@ -37,14 +37,24 @@ impl SessionMethod for SessionTree {
         let more = places.len() > limit;
         places.truncate(limit);
         let last = places.last().copied().filter(|_| more);
-        let wanted = core.base.state.history().wanted(places);
+        let wanted = core.base.state.history().wanted(places.iter().copied());
         let labels = index.labels();
         let leaf = core.base.state.visible_leaf();
+        let end = core.base.state.path().last().map(|entry| entry.id.clone());
         core.base.reads.start(ticket, move |blocking| {
-            let nodes = wanted.read(blocking).map(|entry| {
+            let active = library.active(end.as_ref());
+            let undone = match library.undone(&active, blocking) {
+                Ok(undone) => undone,
+                Err(error) => return Answer::Failed(error.into()),
+            };
+            let nodes = places.iter().zip(wanted.read(blocking)).map(|(place, entry)| {
                 let entry = entry?;
-                let label = labels.of(&entry.id).map(str::to_owned);
-                Ok(TreeNode::of(&entry, label))
+                let around = Around {
+                    label: labels.of(&entry.id).map(str::to_owned),
+                    active: active.binary_search(place).is_ok(),
+                    undone: undone.contains(place),
+                };
+                Ok(TreeNode::of(&entry, around))
             });
             let nodes: Result<Vec<TreeNode>, StoreError> = nodes.collect();
             Answer::from(nodes.map_err(Failure::from).map(|nodes| TreeAnswer {

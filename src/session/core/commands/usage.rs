@@ -33,6 +33,7 @@ impl SessionMethod for SessionUsage {
             },
             usage: Usage::of(&fullness, core.base.state.path()),
             why,
+            code: Standing::of(core).decision().why.into(),
         });
     }
 }

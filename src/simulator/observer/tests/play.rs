@@ -53,6 +53,7 @@ pub fn usage(tokens: u64) -> Usage {
         source: UsageSource::Estimate,
         auto_compaction: crate::compaction::resting::AutoCompaction::Set(true),
         window_source: "setting".to_owned(),
+        can_undo: false,
         breakdown: Breakdown { system: 0, tools: 0, summary: 0, messages: tokens },
         estimator: "chars".to_owned(),
     }

@@ -267,7 +267,9 @@ fn id_of(effects: &[Effect], number: u64) -> String {
 
 fn skipped(effects: &[Effect]) -> Vec<String> {
     let reason = |event: &Event| match event {
-        Event::CompactionEnd { skipped_reason, .. } => skipped_reason.clone(),
+        Event::CompactionEnd { skipped_reason, .. } => {
+            skipped_reason.map(|reason| json!(reason).as_str().unwrap_or_default().to_owned())
+        }
         _ => None,
     };
     events(effects).filter_map(reason).collect()
