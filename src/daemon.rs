@@ -2,6 +2,7 @@
 
 mod connection;
 mod files;
+mod fitting;
 mod hooks;
 pub mod listing;
 mod registry;
@@ -18,7 +19,7 @@ use crate::{
         errors::Failure,
         types::{Status, StatusKind},
     },
-    session::{hooks::Registrations, recording::recorder::Recorder, shared::Shared},
+    session::{hooks::Registrations, recording::recorder::Recorder, shared::Shared, stop::Stop},
     wire::{caller::Caller, outbox::Outbox, rpc::Service},
 };
 use connection::Connection;
@@ -103,6 +104,8 @@ pub struct Daemon {
     hooks: Arc<Registrations>,
     /// The tools of sessions that begin without tools of their own.
     tools: DefaultTools,
+    /// Stops the work on messages that belong to no session.
+    fits: Stop,
     /// The recording of all sessions.
     recorder: Option<Recorder>,
     files: SessionFiles,
@@ -143,6 +146,7 @@ impl Daemon {
             access,
             hooks: shared.hooks.clone(),
             tools: DefaultTools::default(),
+            fits: Stop::default(),
             outbox,
             places,
             finishing: AtomicBool::new(false),
@@ -203,6 +207,7 @@ impl Daemon {
     /// their end events.
     pub async fn finish_sessions(&self) {
         self.finishing.store(true, Ordering::SeqCst);
+        self.fits.request();
         self.tasks.close();
         self.finish_when_idle();
         if tokio::time::timeout(PATIENCE, self.tasks.wait()).await.is_err() {

@@ -99,6 +99,9 @@ macro_rules! with_methods {
             request daemon SessionCancel = "session/cancel": CancelParams => CancelAnswer;
             /// Replaces the older part of the context by a summary. With `dryRun` it returns the plan.
             request command SessionCompact = "session/compact": CompactParams => CompactAnswer;
+            /// Fits messages of a client that keeps its own history into a window. Nothing is stored. It is cancelled with its
+            /// request.
+            request daemon ContextFit = "context/fit": FitParams => FitAnswer;
             /// Undoes the compaction in force. The context becomes the one without it, including later messages. A reset is
             /// undone as long as nothing follows it.
             request edit SessionUndoCompaction = "session/undo_compaction": SessionParams => UndoAnswer;

@@ -167,6 +167,7 @@ impl Draft {
                 method: SummaryMethod::ProviderNative,
                 by: Some(native.model.clone()),
                 rejected: self.made.rejected.clone(),
+                usage: self.made.usage,
                 ..Made::default()
             },
         }

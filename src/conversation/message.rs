@@ -126,6 +126,20 @@ pub struct Usage {
     pub total: u64,
 }
 
+impl Usage {
+    /// The tokens of both together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            input: self.input.saturating_add(other.input),
+            output: self.output.saturating_add(other.output),
+            cache_read: self.cache_read.saturating_add(other.cache_read),
+            cache_write: self.cache_write.saturating_add(other.cache_write),
+            total: self.total.saturating_add(other.total),
+        }
+    }
+}
+
 /// A tool result.
 #[derive(Debug, Clone)]
 pub struct ToolResult {

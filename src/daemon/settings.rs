@@ -158,6 +158,11 @@ impl LiveSettings {
         layers
     }
 
+    /// The layers of settings without those of a project or a session.
+    pub(super) fn general_layers(&self) -> Layers {
+        lock(&self.general).clone()
+    }
+
     /// The settings without those of a project or a session.
     pub(super) fn general(&self) -> Sourced {
         lock(&self.general).sourced()

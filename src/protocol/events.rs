@@ -88,14 +88,23 @@ events! {
         /// Whether the turn is repeated afterwards.
         will_retry: bool,
     }
-    /// Progress of a compaction.
+    /// Progress of a compaction. Steps of a stage and the share never fall, also where another model begins anew.
     Replaceable CompactionProgress = "compaction_progress" {
         /// Current stage.
         stage: Stage,
-        /// Finished steps of the stage.
+        /// Finished steps of the stage. While the summary is made, its requests.
         done: usize,
         /// Steps of the stage.
         total: usize,
+        /// Part of the whole compaction that is done, from 0 to 1.
+        share: f64,
+        /// Model that writes the summary now.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        model: Option<ModelRef>,
+        /// Time until the summary is made, in milliseconds, from the time of the requests before. Absent before the first one is
+        /// done.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        remaining_ms: Option<u64>,
     }
     /// A piece of a summary that is being written.
     Droppable SummaryChunk = "summary_chunk" {

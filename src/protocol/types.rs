@@ -3,6 +3,7 @@
 mod browsing;
 mod compaction;
 mod connection;
+mod fitting;
 mod forking;
 mod hooks;
 mod messages;
@@ -20,6 +21,7 @@ mod why;
 pub use browsing::*;
 pub use compaction::*;
 pub use connection::*;
+pub use fitting::*;
 pub use forking::*;
 pub use hooks::*;
 pub use messages::MOST_MESSAGES;

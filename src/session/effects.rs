@@ -5,9 +5,15 @@
 pub mod telling;
 pub mod world;
 
-use super::{forking::Forking, jobs::Job, log_work::LogWork};
+use super::{
+    forking::Forking,
+    jobs::{DraftOrder, Job},
+    log_work::LogWork,
+    stop::Stop,
+};
 use crate::{
     ask::access::ModelAccess,
+    compaction::draft::Draft,
     conversation::entry::raw,
     log::{Unfinished, sealed::Blocking},
     models::learned::Change,
@@ -91,6 +97,18 @@ pub enum Read {
     Session(SessionRead),
     /// It looks at the outside or writes there: keys in the environment, images, an export.
     Outside(OutsideRead),
+    /// It makes a draft that is not applied.
+    Draft(Box<DraftRead>),
+}
+
+/// A draft that answers a request and changes nothing.
+pub struct DraftRead {
+    /// Makes its order. Blocks.
+    pub plan: Box<dyn FnOnce(&ModelAccess, &Blocking) -> Result<DraftOrder, Failure> + Send>,
+    /// Makes the answer.
+    pub answer: Box<dyn FnOnce(Result<Draft, Failure>) -> Answer + Send>,
+    /// Cancels it.
+    pub stop: Stop,
 }
 
 /// A read of the session.

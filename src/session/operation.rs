@@ -1,8 +1,10 @@
 //! An open operation, as the code holds it that runs it. It is made by sending the start, and it sends the end when it is
 //! finished or dropped, so a start has an end on every path, a panic included.
 
+mod forward;
 pub mod listed;
 
+use self::forward::Forward;
 use super::{
     effects::{Effect, Effects, Ticket},
     fault::{Fault, planted},
@@ -13,6 +15,7 @@ use super::{
 use crate::{
     ids::{CallId, OperationId},
     log::Unfinished,
+    models::ModelRef,
     protocol::{
         errors::Failure,
         events::{ChunkSource, Event, HookOutcome, RetrySource, Stage},
@@ -104,7 +107,7 @@ impl<K: Kind, O: Outlet<K>> OpenOperations<K, O> {
             operations: self.clone(),
             chunks: HashMap::new(),
             attempts: HashMap::new(),
-            steps: (0, 0),
+            forward: Forward::default(),
         }
     }
 
@@ -260,8 +263,7 @@ pub struct Operation<K: Kind = OperationKind, O: Outlet<K> = Effects> {
     chunks: HashMap<ChunkSource, u32>,
     /// The number of times that each chunk was begun.
     attempts: HashMap<(ChunkSource, u32), u32>,
-    /// The steps that were sent as done, and all steps, where it only moves forward.
-    steps: (usize, usize),
+    forward: Forward,
 }
 
 impl<K: Kind, O: Outlet<K>> Operation<K, O> {
@@ -324,24 +326,23 @@ impl<K: Kind, O: Outlet<K>> Operation<K, O> {
         }
     }
 
-    /// Sends its progress.
-    pub fn progress(&self, stage: Stage, done: usize, total: usize) {
-        self.emit(Event::CompactionProgress { stage, done, total });
+    /// Sends its progress, if it is more than what was sent before. Another model may begin anew.
+    pub fn progress(&mut self, stage: Stage, done: usize, total: usize) {
+        self.progress_of(stage, done, total, None);
     }
 
-    /// Sends its progress, if it is more than what was sent before. Another model may begin anew.
-    pub fn moves_forward(&mut self, stage: Stage, done: usize, total: usize) {
-        let next = (done, total.max(self.steps.1));
-        if next > self.steps {
-            self.steps = next;
-            self.progress(stage, next.0, next.1);
+    /// The same for the summary that this model writes.
+    pub fn progress_of(&mut self, stage: Stage, done: usize, total: usize, model: Option<ModelRef>) {
+        let now = self.operations.lock().now;
+        if let Some(event) = self.forward.to(stage, (done, total), model, now) {
+            self.emit(event);
         }
     }
 
-    /// Sends that all steps are done.
+    /// Sends that all steps of a stage are done.
     pub fn arrives(&mut self, stage: Stage) {
-        let all = self.steps.1.max(1);
-        self.moves_forward(stage, all, all);
+        let all = self.forward.all(stage);
+        self.progress(stage, all, all);
     }
 
     /// Moves on to a chunk of a source, counted from 1.

@@ -8,7 +8,7 @@
 
 use super::{
     core::{Core, Input, Moment, Over},
-    effects::{Answer, Effects, IdleTurn, Read, Sent, Ticket, TicketNumber, Turning, world::World},
+    effects::{Answer, DraftRead, Effects, IdleTurn, Read, Sent, Ticket, TicketNumber, Turning, world::World},
     forking::Forking,
     founding::{Founding, Told},
     handle::{CancelReply, HandOver, Inbox, Mail, SharedGlance, Urgent},
@@ -20,6 +20,7 @@ use super::{
     recording::{End, Given, LARGEST_ANSWER, Request, live::Recording},
     shared::Shared,
     source::{self, SourceOrder},
+    stop::Stop,
 };
 use crate::{
     ask::request::Origin,
@@ -534,11 +535,16 @@ impl World for Shell {
     fn read(&mut self, request: TicketNumber, read: Read) {
         let (waiting, access) = (self.requests.remove(&request), self.shared.access.clone());
         let messages = self.messages.clone();
-        let (recorded, outside) = (self.recording.is_some(), matches!(read, Read::Outside(_)));
+        let (recorded, outside) = (self.recording.is_some(), !matches!(read, Read::Session(_)));
+        let session = self.session.clone();
         let stopped = Arc::new(AtomicBool::new(false));
         if let Some(Waiting::Reply(reply)) = &waiting {
             let stopped = stopped.clone();
-            reply.on_cancel(move || stopped.store(true, Ordering::Relaxed));
+            let stop = if let Read::Draft(draft) = &read { Some(draft.stop.clone()) } else { None };
+            reply.on_cancel(move || {
+                stopped.store(true, Ordering::Relaxed);
+                stop.iter().for_each(Stop::request);
+            });
         }
         tokio::task::spawn_blocking(move || {
             let blocking = Blocking::is_allowed_here().until(stopped);
@@ -546,6 +552,11 @@ impl World for Shell {
             let answer = catch_unwind(AssertUnwindSafe(|| match read {
                 Read::Session(read) => read(&blocking),
                 Read::Outside(read) => read(&access, &blocking),
+                Read::Draft(read) => {
+                    let DraftRead { plan, answer, .. } = *read;
+                    let order = plan(&access, &blocking);
+                    answer(order.and_then(|order| pool::wait_for_draft(DraftJob { session, order, access })))
+                }
             }));
             // A replay reads the session to the end.
             let given =

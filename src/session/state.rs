@@ -604,6 +604,12 @@ impl View {
         &self.instructions
     }
 
+    /// The same, shared.
+    #[must_use]
+    pub fn shared_instructions(&self) -> Arc<Instructions> {
+        self.instructions.clone()
+    }
+
     /// The view on another path of the session, which may have another system prompt and other tools.
     #[must_use]
     pub fn of(self, path: &Path) -> Self {

@@ -8,6 +8,12 @@ use tokio_util::sync::CancellationToken;
 pub struct Stop(CancellationToken);
 
 impl Stop {
+    /// A stop that is requested with this one, or by itself.
+    #[must_use]
+    pub fn child(&self) -> Self {
+        Self(self.0.child_token())
+    }
+
     /// Requests the stop.
     pub fn request(&self) {
         self.0.cancel();

@@ -1,6 +1,6 @@
 //! The origin of a summary.
 
-use crate::{ids::ModelRef, models::candidates::Candidate};
+use crate::{conversation::message::Usage, ids::ModelRef, models::candidates::Candidate};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -90,6 +90,9 @@ pub struct Made {
     /// The tokens that a request or a whole summary would have taken, where no model was asked because too few were left.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unaffordable: Option<u64>,
+    /// The tokens of all requests for it together; `None` where no model was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
 }
 
 /// A candidate that did not become the summary.

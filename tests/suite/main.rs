@@ -117,6 +117,7 @@ mod transcripts;
 mod tree;
 mod trees;
 mod turning;
+mod unapplied;
 mod understood;
 mod unread;
 mod watch;

@@ -1,8 +1,8 @@
 //! Params and results of compaction and cancellation.
 
-use super::NotBuilt;
 use crate::{
     compaction::{draft::Shortened, plan::Plan, preview::Preview},
+    conversation::{entry::Entry, message, tokens::Scale},
     ids::{EntryId, OperationId, SessionId},
     models::ModelRef,
     protocol::codes::{ErrorData, WhyNothing},
@@ -16,6 +16,7 @@ pub use crate::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::sync::Arc;
 
 /// Params of `session/cancel`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -110,17 +111,23 @@ pub struct CompactParams {
     /// Expected leaf. The request fails if another message or compaction follows this entry.
     #[serde(default)]
     pub expected_leaf_id: Option<EntryId>,
-    /// Whether the result is written.
-    #[serde(default, skip_serializing)]
-    #[schemars(skip)]
-    pub apply: NotBuilt,
-    /// The leaf of the compacted branch.
-    #[serde(default, skip_serializing)]
-    #[schemars(skip)]
-    pub leaf_entry_id: NotBuilt,
+    /// Whether the compaction is written. Default: true. False makes the whole result, answers with it at its end, and writes
+    /// nothing: for a host that applies it itself, also on a read-only session. Hooks are not asked, and it is cancelled with
+    /// its request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub apply: Option<bool>,
+    /// With `apply: false` or `dryRun`: the entry that the context ends with. Default: the leaf.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leaf_entry_id: Option<EntryId>,
 }
 
 impl CompactParams {
+    /// Whether the compaction is written.
+    #[must_use]
+    pub fn writes(&self) -> bool {
+        self.dry_run != Some(true) && self.apply != Some(false)
+    }
+
     /// The params of a compaction in this session that no client asks for.
     #[must_use]
     pub fn of(session_id: SessionId) -> Self {
@@ -138,8 +145,8 @@ impl CompactParams {
             wait: None,
             new_session: None,
             expected_leaf_id: None,
-            apply: NotBuilt,
-            leaf_entry_id: NotBuilt,
+            apply: None,
+            leaf_entry_id: None,
         }
     }
 }
@@ -265,8 +272,8 @@ pub enum Outcome {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CompactionResult {
-    /// Id of the compaction entry.
-    pub entry_id: EntryId,
+    /// Id of the compaction entry; null with `apply: false`.
+    pub entry_id: Option<EntryId>,
     /// Summary; null where the frame would exceed 60 KiB. `session/entry` returns it whole.
     pub summary: Option<String>,
     /// Two sentences for a person; null like the summary where a hook supplied a long text.
@@ -291,10 +298,61 @@ pub struct CompactionResult {
     pub parts: Option<PartOrigins>,
     /// Candidates that did not become the summary, or a part of it.
     pub rejected: Vec<Rejected>,
+    /// Tokens of all requests to models together; null where none was asked.
+    pub usage: Option<MessageUsage>,
+    /// Entries that the summary stands for.
+    pub covered: Extent,
+    /// Entries that are kept verbatim.
+    pub kept: Extent,
     /// Entries that the compaction cuts or summarizes before any model has read them; absent where there are none. Where the
     /// frame would exceed 60 KiB, the last ones are left out: the compaction entry has an edit for each entry that is cut.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub shortened: Vec<ShortenedEntry>,
+}
+
+/// Tokens of requests, in the form of a message's `usage`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MessageUsage {
+    /// Input that was not cached.
+    pub input: u64,
+    /// Output.
+    pub output: u64,
+    /// Input that was read from the provider's cache.
+    pub cache_read: u64,
+    /// Input that was written to the provider's cache.
+    pub cache_write: u64,
+    /// All of it.
+    pub total_tokens: u64,
+}
+
+impl From<message::Usage> for MessageUsage {
+    fn from(usage: message::Usage) -> Self {
+        let message::Usage { input, output, cache_read, cache_write, .. } = usage;
+        Self { input, output, cache_read, cache_write, total_tokens: usage.context_tokens() }
+    }
+}
+
+/// A part of a context.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Extent {
+    /// Number of its messages.
+    pub entries: usize,
+    /// Size of its messages before the compaction, in tokens.
+    pub tokens: u64,
+}
+
+impl Extent {
+    /// The messages among these entries, in a context of this scale.
+    #[must_use]
+    pub fn of<'a>(entries: impl IntoIterator<Item = &'a Arc<Entry>>, scale: Scale) -> Self {
+        let (mut count, mut tokens) = (0, 0);
+        for entry in entries.into_iter().filter(|entry| entry.in_context()) {
+            count += 1;
+            tokens += u64::from(entry.tokens(scale.estimator()));
+        }
+        Self { entries: count, tokens: scale.size(tokens) }
+    }
 }
 
 /// An entry that a compaction cuts or summarizes before any model has read it.

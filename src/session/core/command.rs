@@ -134,7 +134,7 @@ impl Command {
     pub fn is_activity(&self) -> bool {
         match self {
             Self::Append(_) | Self::Edit(_) | Self::Transfer(_) | Self::Turn(_) | Self::Activity => true,
-            Self::Compact(params) => params.dry_run != Some(true),
+            Self::Compact(params) => params.writes(),
             Self::Call(_) | Self::HandOver | Self::Close => false,
         }
     }
@@ -154,7 +154,7 @@ impl Command {
     /// Whether it compacts the session.
     #[must_use]
     pub fn compacts(&self) -> bool {
-        matches!(self, Self::Compact(params) if params.dry_run != Some(true))
+        matches!(self, Self::Compact(params) if params.writes())
     }
 
     /// Whether a cancel stops it before it begins.

@@ -10,12 +10,18 @@ use super::{
     progress::{Progress, Tell},
 };
 use crate::{
-    ask::{access::ModelAccess, later::both, pool::Pool, request::Origin},
+    ask::{
+        access::ModelAccess,
+        later::both,
+        pool::Pool,
+        request::{Origin, Update},
+    },
     compaction::{
         draft::{Draft, Supplied},
         ladder,
         plan::Plan,
     },
+    conversation::message::Usage,
     ids::SessionId,
     models::{ModelRef, candidates::Candidate},
     prompts::Prompt,
@@ -39,7 +45,7 @@ use std::{
     future,
     panic::{AssertUnwindSafe, catch_unwind},
     pin::pin,
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
     task::Poll,
 };
 
@@ -59,7 +65,16 @@ pub struct DraftJob {
 /// # Errors
 /// When the job is cancelled, or no draft fits the window.
 pub async fn draft(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Draft, Failure> {
-    let draft = caught(drafted(job, pool, tell)).await.unwrap_or_else(|| Err(defect()))?;
+    let spent: Mutex<Option<Usage>> = Mutex::new(None);
+    let counted = |step: Progress| {
+        if let Progress::Summary(Step::Request(_, Update::Spent(request))) = &step {
+            let mut spent = spent.lock().unwrap_or_else(PoisonError::into_inner);
+            *spent = Some(spent.unwrap_or_default().plus(request.usage));
+        }
+        tell(step);
+    };
+    let mut draft = caught(drafted(job, pool, &counted)).await.unwrap_or_else(|| Err(defect()))?;
+    draft.made.usage = *spent.lock().unwrap_or_else(PoisonError::into_inner);
     // Only edits cut an entry.
     if draft.edits.is_empty() && draft.plan.summarized_unread().is_empty() {
         return Ok(draft);

@@ -31,6 +31,14 @@ pub fn spawn(job: DraftJob, report: impl Fn(Report<Draft>) + Send + Sync + 'stat
     });
 }
 
+/// Makes a draft on a thread that may block.
+///
+/// # Errors
+/// As [`draft`].
+pub fn wait_for_draft(job: DraftJob) -> Result<Draft, Failure> {
+    tokio::runtime::Handle::current().block_on(draft(job, &BlockingPool, &|_| ()))
+}
+
 /// Starts a job that makes the text of a transfer.
 pub fn spawn_transfer(job: TransferJob, report: impl Fn(Report<TransferText>) + Send + Sync + 'static) {
     tokio::spawn(async move {

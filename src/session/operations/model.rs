@@ -590,6 +590,9 @@ impl World {
                         stage: crate::protocol::events::Stage::Writing,
                         done: 0,
                         total: 1,
+                        share: 0.0,
+                        model: None,
+                        remaining_ms: None,
                     }),
                 }
                 let (number, open) = (*number, held.is_open());

@@ -84,7 +84,7 @@ impl Founded {
             made.operation == *operation
                 && made.outcome == Outcome::Open
                 && Some(&made.session) == named
-                && made.compaction == result.entry_id
+                && Some(&made.compaction) == result.entry_id.as_ref()
         };
         require(self.made.as_ref().is_some_and(agrees), Rule::EndFollowsEntry, || {
             format!("{operation:?} ends with the session {named:?}, and {:?} was made", self.made)

@@ -195,7 +195,7 @@ impl Hooks {
 impl Compaction {
     /// The summary and the data of a compaction that completed are those of its hooks.
     fn completed(&self, id: &OperationId, result: &CompactionResult, file: &File) -> Verdict {
-        let Some(place) = file.newest(&result.entry_id) else { return Ok(()) };
+        let Some(place) = result.entry_id.as_ref().and_then(|id| file.newest(id)) else { return Ok(()) };
         let line: Value = serde_json::from_str(file.line(place)).unwrap_or_default();
         let by_hook = result.method == SummaryMethod::Hook;
         let replaced = self.answer_of(HookOutcome::Replaced);

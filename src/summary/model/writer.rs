@@ -88,8 +88,8 @@ pub struct SummaryJob {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Step {
-    /// So many of its requests are done.
-    Progress { done: usize, total: usize },
+    /// So many of its requests are done. The model is the one that is asked.
+    Progress { done: usize, total: usize, model: Option<ModelRef> },
     /// The next requests of this purpose summarize the chunk with this number, from 1. A chunk that was summarized before is
     /// summarized again.
     Chunk { purpose: Purpose, number: u32 },
@@ -356,7 +356,7 @@ impl Writer<'_> {
         if self.parts().is_empty() {
             *self.short.lock().unwrap_or_else(PoisonError::into_inner) = None;
         }
-        (self.tell)(Step::Progress { done: 0, total: planned });
+        (self.tell)(Step::Progress { done: 0, total: planned, model: Some(candidate.model.clone()) });
         let write = async |part: Part| {
             if self.parts().has(part) {
                 return Ok(());
@@ -380,7 +380,7 @@ impl Writer<'_> {
             return Err(NoSummary::Candidate);
         }
         let short = if brief.has_short() { self.short_summary(&summarizer, &text).await } else { None };
-        (self.tell)(Step::Progress { done: planned, total: planned });
+        (self.tell)(Step::Progress { done: planned, total: planned, model: Some(candidate.model.clone()) });
         Ok((Written::Whole { text, short }, made))
     }
 
@@ -447,7 +447,8 @@ impl Writer<'_> {
                 (at, number) = (chunk.until, number + 1);
                 written = Some(accepted);
                 let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
-                (self.tell)(Step::Progress { done, total: planned.max(done + 1) });
+                let model = Some(summarizer.candidate.model.clone());
+                (self.tell)(Step::Progress { done, total: planned.max(done + 1), model });
             }
         }
         let by = PartOrigin::of(summarizer.candidate);

@@ -8,6 +8,7 @@ pub(in crate::session::core) mod reporting;
 pub(in crate::session::core) mod result;
 #[cfg(test)]
 mod tests;
+mod unapplied;
 
 use crate::{
     ask::{access::ModelAccess, rank::Rank},
@@ -76,8 +77,8 @@ fn may_begin(base: &Base, params: &CompactParams, writes_now: bool) -> Result<()
 /// The time of a compaction that a client asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::session::core) enum Time {
-    /// Now, without a write.
-    DryRun,
+    /// Now, beside the session and without a write.
+    Aside,
     Now,
     /// After the turn.
     Later,
@@ -88,9 +89,9 @@ impl Standing<'_> {
     /// start.
     pub(in crate::session::core) fn time_of(&self, params: &CompactParams) -> Time {
         let may_start = || self.may_maintain() && turn_is_over(self.core.base.state.path());
-        match (params.dry_run, params.when) {
-            (Some(true), _) => Time::DryRun,
-            (_, Some(When::AfterTurn)) if !may_start() => Time::Later,
+        match params.when {
+            _ if !params.writes() => Time::Aside,
+            Some(When::AfterTurn) if !may_start() => Time::Later,
             _ => Time::Now,
         }
     }
@@ -107,31 +108,61 @@ pub(in crate::session::core) fn begin(
     let checked = match ticket.cancelled() {
         true => Err(Failure::Cancelled),
         // One after the turn is checked again when it starts.
-        false => may_begin(base, &params, params.dry_run != Some(true) && params.when != Some(When::AfterTurn)),
+        false => may_begin(base, &params, params.writes() && params.when != Some(When::AfterTurn)),
     };
-    let authors = match checked.and_then(|()| Authors::of(&params)) {
+    let authors = match checked.and_then(|()| contradicts(&params)).and_then(|()| Authors::of(&params)) {
         Ok(authors) => authors,
         Err(failure) => return vec![Step::fail(ticket, &failure)],
     };
     if time == Time::Later {
         return delayed::delay(base, &mut upkeep.after_turn, params, ticket);
     }
-    let request = requested_plan(base, &params);
-    if time == Time::DryRun {
-        let stop = base.reads.stop.clone();
-        let read = move |access: &ModelAccess, blocking: &Blocking| {
-            let stop = || stop.requested() || blocking.is_stopped();
-            Answer::from(jobs::dry_run(request, &authors, access, &stop))
-        };
-        base.reads.start_outside(ticket, read);
+    if time == Time::Aside {
+        match params.dry_run {
+            Some(true) => dry_run(base, params, authors, ticket),
+            _ => unapplied::begin(base, params, authors, ticket),
+        }
         return Vec::new();
     }
+    let request = requested_plan(base, &params);
     let (id, stop) = (base.stamps.operation(), Stop::default());
     upkeep.moves = founding::moved(&id, &params);
     base.effects.start(Job::Plan(PlanOrder { id: id.clone(), request, authors, former: None, stop: stop.clone() }));
     let asked = Asked::by(ticket, params.wait);
     base.work = Work::Planning(Request { id, kind: OperationKind::BY_CLIENT, params, asked, stop });
     Vec::new()
+}
+
+/// Refuses params of one request that exclude each other.
+fn contradicts(params: &CompactParams) -> Result<(), Failure> {
+    let refuse = |param, what: &str| Err(Failure::params(param, what));
+    match (params.writes(), params.apply) {
+        (true, _) if params.leaf_entry_id.is_some() => refuse(
+            "leafEntryId",
+            "a compaction is written at the session's leaf; move there with session/navigate, or give apply: false",
+        ),
+        (false, Some(false)) if params.new_session == Some(true) => {
+            refuse("newSession", "apply: false writes nothing; leave out one of the two")
+        }
+        (false, Some(false)) if params.when == Some(When::AfterTurn) => {
+            refuse("when", "apply: false answers now; leave out one of the two")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Answers with the plan of a compaction.
+fn dry_run(base: &mut Base, params: CompactParams, authors: Authors, ticket: Ticket) {
+    let Some(planning) = unapplied::planning(base, &params) else {
+        return base.await_index(Command::Compact(params), ticket);
+    };
+    let stop = base.reads.stop.clone();
+    let read = move |access: &ModelAccess, blocking: &Blocking| {
+        let stop = || stop.requested() || blocking.is_stopped();
+        let planned = planning(blocking).and_then(|request| jobs::dry_run(request, &authors, access, &stop));
+        Answer::from(planned)
+    };
+    base.reads.start_outside(ticket, read);
 }
 
 /// The request for the plan of a compaction that a client asks for.
@@ -187,7 +218,7 @@ pub(in crate::session::core) fn begun(base: &mut Base, request: Request, result:
 pub(in crate::session::core) fn draft(
     base: &mut Base,
     ahead: &mut Ahead,
-    operation: Operation,
+    mut operation: Operation,
     made: PlanMade,
     focus: Focus,
 ) {
@@ -227,7 +258,7 @@ pub(in crate::session::core) fn drafted(
     }
     let extracted = draft.made.parts.as_deref().and_then(PartOrigins::extracted);
     if draft.made.is_extracted() {
-        operation.progress(Stage::Summarizing, 1, 1);
+        operation.arrives(Stage::Summarizing);
         send_chunks(&mut operation, &draft);
     } else if let Some(part) = extracted {
         send_part(&mut operation, &draft, part);

@@ -37,9 +37,7 @@ pub(in crate::session::core) fn found(
     tokens_after: u64,
 ) -> Option<Step> {
     let founding = Founding::of(&base.state, draft, first_newer, tokens_after, &mut base.stamps);
-    let Some((result, founding)) =
-        founding.and_then(|it| Some((sent(&it.carrier, &draft.origin(), &draft.shortened)?, it)))
-    else {
+    let Some((result, founding)) = founding.and_then(|it| Some((sent(&it.carrier, draft)?, it))) else {
         return Some(Step::end(operation, End::Failed(defect())));
     };
     operation.commits();

@@ -89,7 +89,7 @@ fn a_late_draft_of_a_cancelled_compaction_leaves_the_next_one_alone() {
     let second = held.begin_draft(3).id;
     let late = held.feed(Input::Drafted(first.clone(), Err(Failure::Cancelled)));
     assert!(outcomes(&late).is_empty() && answer(&late, 3).is_none());
-    let step = Progress::Summary(Step::Progress { done: 1, total: 2 });
+    let step = Progress::Summary(Step::Progress { done: 1, total: 2, model: None });
     assert!(held.feed(Input::Reported(first, step.clone())).is_empty(), "a late report is not sent");
     assert!(!held.feed(Input::Reported(second.clone(), step)).is_empty());
     let ended = held.feed(Input::Drafted(second, Err(Failure::Cancelled)));

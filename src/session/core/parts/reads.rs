@@ -6,7 +6,7 @@ use crate::{
     log::sealed::Blocking,
     protocol::errors::Failure,
     session::{
-        effects::{Answer, Effect, Read, Ticket},
+        effects::{Answer, DraftRead, Effect, Read, Ticket},
         stop::Stop,
     },
 };
@@ -46,6 +46,11 @@ impl Reads {
         read: impl FnOnce(&ModelAccess, &Blocking) -> Answer + Send + 'static,
     ) {
         self.spawn(ticket, Read::Outside(Box::new(read)));
+    }
+
+    /// Makes a draft that answers its request.
+    pub fn start_draft(&mut self, ticket: Ticket, read: DraftRead) {
+        self.spawn(ticket, Read::Draft(Box::new(read)));
     }
 
     fn spawn(&mut self, ticket: Ticket, read: Read) {

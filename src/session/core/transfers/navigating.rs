@@ -96,7 +96,7 @@ fn leave_for(base: &mut Base, route: Route, params: NavigateParams, ticket: Tick
         return Some(Step::Deliver(operation, task, None));
     }
     if summarizes {
-        operation.moves_forward(Stage::Summarizing, 0, 1);
+        operation.progress(Stage::Summarizing, 0, 1);
     }
     let pins = LeftPin::between(base.state.path(), &route.there);
     let order = BranchOrder { route, params, old_leaf, pins, view: base.state.view(), hooks, summarizes };

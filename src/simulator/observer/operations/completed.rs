@@ -33,7 +33,9 @@ impl Operations {
         unread::stays(open, reason, result, file)?;
         let id = &open.id;
         let announced = open.announced.iter().copied();
-        let Some(place) = announced.rev().find(|at| file.entry(*at).is_some_and(|it| it.id == result.entry_id)) else {
+        let Some(place) =
+            announced.rev().find(|at| file.entry(*at).is_some_and(|it| Some(&it.id) == result.entry_id.as_ref()))
+        else {
             return broken(Rule::EndFollowsEntry, format!("{id:?} ends before {:?} is announced", result.entry_id));
         };
         require(open.usage.as_ref() == Some(usage), Rule::EndFollowsEntry, || {

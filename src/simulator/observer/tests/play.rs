@@ -9,7 +9,7 @@ use crate::{
     models::learned::Learned,
     protocol::{
         events::{Event, Reason, RetrySource, Strategy},
-        types::{Breakdown, CompactionResult, Outcome, Status, StatusKind, SummaryMethod, Usage, UsageSource},
+        types::{Breakdown, CompactionResult, Extent, Outcome, Status, StatusKind, SummaryMethod, Usage, UsageSource},
     },
     session::{
         core::{Moment, command::Command},
@@ -96,7 +96,7 @@ pub fn end(outcome: Outcome, result: Option<CompactionResult>) -> Event {
 
 pub fn result(entry: &Entry, tokens_after: u64) -> CompactionResult {
     CompactionResult {
-        entry_id: entry.id.clone(),
+        entry_id: Some(entry.id.clone()),
         summary: None,
         short_summary: None,
         first_kept_entry_id: None,
@@ -108,6 +108,9 @@ pub fn result(entry: &Entry, tokens_after: u64) -> CompactionResult {
         model: None,
         parts: None,
         rejected: Vec::new(),
+        usage: None,
+        covered: Extent::default(),
+        kept: Extent::default(),
         shortened: Vec::new(),
     }
 }

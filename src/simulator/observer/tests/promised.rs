@@ -150,7 +150,8 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
     (Rule::CallsAreBounded, "a model is asked again and again", |play| {
         play.observer.models_were_asked(7, 0, (0, 0), Clocks::default());
         play.started("a")?;
-        play.observer.feeds(&Input::Reported("a".into(), Progress::Summary(Step::Progress { done: 0, total: 2 })));
+        play.observer
+            .feeds(&Input::Reported("a".into(), Progress::Summary(Step::Progress { done: 0, total: 2, model: None })));
         play.observer.models_were_asked(7 + 2 + 12 + 1, 0, (0, 0), Clocks::default());
         play.publish(idle())?;
         play.emit(Some("a"), end(Outcome::Skipped, None))

@@ -57,7 +57,7 @@ impl Write for CompactionWrite {
     }
 
     fn written(self: Box<Self>, base: &mut Base) -> Vec<Step> {
-        let Some(operation) = base.work.take_committing() else { return Vec::new() };
+        let Some(mut operation) = base.work.take_committing() else { return Vec::new() };
         operation.progress(Stage::Writing, 1, 1);
         let made = &self.draft.origin();
         base.costs.lacked(made.unaffordable);
@@ -67,7 +67,7 @@ impl Write for CompactionWrite {
         }
         base.sent_usage = base.state.usage();
         operation.emit(Event::UsageUpdated { usage: base.sent_usage.clone() });
-        let end = match sent(&self.entry, made, &self.draft.shortened) {
+        let end = match sent(&self.entry, &self.draft) {
             Some(result) => End::Completed(Product::Compaction(result)),
             None => End::Failed(defect()),
         };
@@ -95,7 +95,7 @@ pub(in crate::session::core) fn commit(
     base: &mut Base,
     upkeep: &mut Upkeep,
     prompts: &Prompts,
-    operation: Operation,
+    mut operation: Operation,
     draft: Draft,
 ) -> Option<Step> {
     if operation.is_stopped() {

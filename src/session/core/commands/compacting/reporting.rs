@@ -16,7 +16,6 @@ use crate::{
         core::{automatic::speculation::Ahead, base::Base, costs::FailedAhead},
         effects::Effect,
         jobs::progress::{HookStep, Progress},
-        kind::OperationKind,
     },
     summary::model::writer::Step,
 };
@@ -42,10 +41,9 @@ pub(in crate::session::core) fn reported(base: &mut Base, ahead: &mut Ahead, id:
             }
         }
         (_, None) => {}
-        (Step::Progress { done, total }, Some(operation)) => match operation.kind {
-            OperationKind::Transfer(_) => operation.moves_forward(Stage::Summarizing, done, total),
-            _ => operation.progress(Stage::Summarizing, done, total),
-        },
+        (Step::Progress { done, total, model }, Some(operation)) => {
+            operation.progress_of(Stage::Summarizing, done, total, model);
+        }
         (Step::Chunk { purpose, number }, Some(operation)) => {
             ChunkSource::of(purpose).into_iter().for_each(|source| operation.moves_to(source, number));
         }

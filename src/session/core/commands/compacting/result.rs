@@ -1,10 +1,9 @@
 //! The result of a compaction, as its end event and its answer carry it.
 
 use crate::{
-    compaction::draft::Shortened,
+    compaction::draft::Draft,
     conversation::entry::{self, Entry},
-    protocol::types::{CompactionResult, ShortenedEntry},
-    summary::made::Made,
+    protocol::types::{CompactionResult, Extent, MessageUsage, ShortenedEntry},
     wire::transport::escaped_len,
 };
 
@@ -15,13 +14,13 @@ const LARGEST_RESULT: usize = 58 * 1024;
 /// The result of a written compaction, as it is sent. Where the frame would be too large, the summary is left out, then as
 /// much else as needed.
 #[must_use]
-pub fn sent(entry: &Entry, made: &Made, shortened: &[Shortened]) -> Option<Box<CompactionResult>> {
-    let entry_id = &entry.id;
+pub fn sent(entry: &Entry, draft: &Draft) -> Option<Box<CompactionResult>> {
+    let (entry_id, made, scale) = (&entry.id, draft.origin(), draft.plan.demand.scale);
     let compaction = entry.compaction()?;
     let first_kept = compaction.first_kept_entry_id.clone().filter(|id| id != entry_id);
     let tokens_after = serde_json::from_str::<serde_json::Value>(entry.line()).ok()?["tokensAfter"].as_u64()?;
     let mut result = Box::new(CompactionResult {
-        entry_id: entry_id.clone(),
+        entry_id: Some(entry_id.clone()),
         summary: Some(compaction.summary.clone()),
         short_summary: compaction.short_summary.clone(),
         first_kept_entry_id: first_kept,
@@ -30,10 +29,13 @@ pub fn sent(entry: &Entry, made: &Made, shortened: &[Shortened]) -> Option<Box<C
         details: compaction.details.as_ref().map(entry::Unparsed::read).unwrap_or_default(),
         from_hook: compaction.from_hook(),
         method: made.method,
-        model: made.by.clone(),
-        parts: made.parts.as_deref().cloned(),
-        rejected: made.rejected.clone(),
-        shortened: shortened.iter().map(ShortenedEntry::from).collect(),
+        model: made.by,
+        parts: made.parts.map(|parts| *parts),
+        rejected: made.rejected,
+        usage: made.usage.map(MessageUsage::from),
+        covered: Extent::of(draft.plan.summarized(), scale),
+        kept: Extent::of(draft.plan.kept(), scale),
+        shortened: draft.shortened.iter().map(ShortenedEntry::from).collect(),
     });
     let too_large = |result: &CompactionResult| escaped_len(entry::raw(result).get()) > LARGEST_RESULT;
     if too_large(&result) {

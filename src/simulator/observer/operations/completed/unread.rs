@@ -22,7 +22,7 @@ const LEAST_OF_A_MESSAGE: u64 = 150;
 /// the kept part may leave them out, and so may a compaction where their ends take half of the window.
 pub(super) fn stays(open: &Open, reason: Reason, result: &CompactionResult, file: &File) -> Verdict {
     let place = open.announced.iter().copied().rev();
-    let place = place.into_iter().find(|at| file.entry(*at).is_some_and(|it| it.id == result.entry_id));
+    let place = place.into_iter().find(|at| file.entry(*at).is_some_and(|it| Some(&it.id) == result.entry_id.as_ref()));
     let named = reason == Reason::Manual || result.method == SummaryMethod::Hook;
     let Some(place) = place.filter(|_| !named && !file.another_wrote()) else { return Ok(()) };
     let above: Vec<&Arc<Entry>> = file.above(Some(place)).collect();

@@ -1,0 +1,329 @@
+//! `context/fit`: fits the messages of a host that keeps its own history into a window. Nothing is stored.
+
+use super::{
+    jobs::{self, Authors, DraftOrder, Focus, PlanMade, PlanOrder},
+    kind::OperationKind,
+    state::{SessionData, State},
+    stop::Stop,
+};
+use crate::{
+    ask::{access::ModelAccess, rank::Rank},
+    compaction::{
+        draft::Draft,
+        request::{Cause, Initiator, PlanRequest},
+    },
+    conversation::{
+        context::ContextMessage,
+        entry::{self, Entry, Header, HeaderKind, Stamps, VERSION},
+        message::Message,
+        tokens,
+    },
+    ids::{EntryId, ModelRef, SessionId},
+    log::history::History,
+    models::learned::Learned,
+    protocol::{
+        errors::Failure,
+        types::{AnyJson, FitAnswer, FitParams, MessageFormat},
+    },
+    provider::{
+        Api, Delivery, Request, codec,
+        given::{self, Beside},
+        turns::{Target, turns},
+    },
+    settings::{Layers, trust::Trust},
+    text::values,
+};
+use serde_json::{Value, json};
+use std::{collections::HashSet, fmt, sync::Arc};
+
+/// A request that is being handled.
+pub struct Fitting {
+    params: FitParams,
+    api: Option<Api>,
+    /// Number of messages at the beginning that hold the system prompt. They stay.
+    instructions: usize,
+    state: State,
+    /// The place of each entry among the given messages.
+    places: Vec<(EntryId, usize)>,
+}
+
+/// The next step.
+#[expect(clippy::large_enum_variant, reason = "one lives at a time")]
+pub enum Next {
+    /// The messages fit.
+    Fits(FitAnswer),
+    /// A summary is needed.
+    Draft(DraftOrder, Fitting),
+}
+
+/// The entry that stands for an earlier summary.
+const PREVIOUS: &str = "previous";
+
+impl Fitting {
+    /// Reads the messages.
+    ///
+    /// # Errors
+    /// When a message is none of its format, with its place.
+    pub fn new(params: FitParams, layers: &Layers, learned: Learned, stamps: Stamps) -> Result<Self, Failure> {
+        let api = params.format.and_then(MessageFormat::api);
+        let texts: Vec<&str> = params.messages.iter().map(|message| message.0.get()).collect();
+        for (at, text) in texts.iter().enumerate() {
+            values::check(text).map_err(|_| {
+                let what = format!("it has more than {} values and keys; give large data as one text", values::MOST);
+                Failure::params(format!("messages[{at}]"), what)
+            })?;
+        }
+        let leading =
+            api.map(|_| texts.iter().map_while(|text| system_text(text)).collect::<Vec<_>>()).unwrap_or_default();
+        let instructions = leading.len();
+        let system: Vec<String> = params.system.iter().cloned().chain(leading).collect();
+        let read = read(&texts[instructions..], api, params.model.as_ref(), instructions)?;
+        let mut places = Vec::new();
+        let mut entries: Vec<Arc<Entry>> = Vec::new();
+        let time = entry::timestamp(stamps.now());
+        let mut add = |mut line: Value| -> Result<EntryId, Failure> {
+            line["parentId"] = json!(entries.last().map(|entry| &entry.id));
+            line["timestamp"] = json!(time);
+            let entry = Entry::parse(line.to_string().into()).map_err(|error| Failure::Internal(error.to_string()))?;
+            entries.push(Arc::new(entry));
+            Ok(entries[entries.len() - 1].id.clone())
+        };
+        if let Some(summary) = params.previous_summary.as_ref().filter(|summary| !summary.trim().is_empty()) {
+            add(
+                json!({"type": "compaction", "id": PREVIOUS, "summary": summary, "firstKeptEntryId": PREVIOUS, "tokensBefore": 0}),
+            )?;
+        }
+        for (at, message) in read {
+            let refused = |error: &dyn fmt::Display| Failure::params(format!("messages[{at}]"), error.to_string());
+            Message::parse(&message).map_err(|error| refused(&error))?;
+            let message: Value = serde_json::from_str(&message).map_err(|error| refused(&error))?;
+            places.push((add(json!({"type": "message", "id": format!("m{}", places.len()), "message": message}))?, at));
+        }
+        let counted = if tokens::ready() {
+            entries.iter().inspect(|entry| entry.count()).map(|entry| entry.id.clone()).collect()
+        } else {
+            HashSet::new()
+        };
+        let data = SessionData {
+            system_prompt: (!system.is_empty()).then(|| system.join("\n\n")),
+            tools: params.tools.clone().map(|tools| tools.0),
+            settings: None,
+            limits: SessionData::stated(params.context_window, params.max_output_tokens),
+        };
+        let history = History::in_memory(entries);
+        let header = header(time);
+        // The window that is named is that of the next request, whatever models the messages name.
+        let model = params.model.clone().or_else(|| history.path().model());
+        let state = State::new(header, None, None, history, data, model, layers, Trust::Trusted);
+        let mut state = state.map_err(Failure::invalid_settings)?;
+        state.learned = learned.in_session(&state.id);
+        state.tokenizer_is(tokens::ready());
+        state.settle_estimator(&counted);
+        Ok(Self { params, api, instructions, state, places })
+    }
+
+    /// Plans a summary, if one is needed. Blocks.
+    ///
+    /// # Errors
+    /// When no compaction makes the messages fit, or the work is stopped.
+    pub fn plan(self, access: &ModelAccess, stop: Stop) -> Result<Next, Failure> {
+        let fullness = self.state.measure();
+        let tokens_before = fullness.context_tokens;
+        let asked = self.params.keep_recent_tokens.is_some();
+        if !asked && tokens_before <= fullness.budget.attainable().unwrap_or(fullness.budget).threshold {
+            let messages = self.params.messages.iter().map(|message| value(message.0.get())).collect();
+            return Ok(Next::Fits(FitAnswer {
+                messages: with_summary(messages, &self)?,
+                summary: self.params.previous_summary.clone(),
+                first_kept_index: 0,
+                tokens_before,
+                tokens_after: tokens_before,
+                method: None,
+                rejected: Vec::new(),
+            }));
+        }
+        let path = self.state.path().clone();
+        let request = PlanRequest {
+            is_counted: self.state.estimator() == self.state.wanted_estimator(),
+            settings: self.state.settings().clone(),
+            learned: self.state.learned.clone(),
+            instructions: self.state.instructions().clone(),
+            keep_recent_tokens: self.params.keep_recent_tokens,
+            initiator: Initiator::User,
+            cause: if asked { Cause::Asked } else { Cause::Due },
+            insists: self.params.instructions.is_some(),
+            model: self.state.model(&path),
+            path,
+        };
+        let id = self.state.id.to_string();
+        let order =
+            PlanOrder { id: id.as_str().into(), request, authors: Authors::Anyone, former: None, stop: stop.clone() };
+        let PlanMade { planned, candidates, only, .. } = jobs::plan(order, access)?;
+        let order = DraftOrder {
+            id: id.as_str().into(),
+            trigger: OperationKind::BY_CLIENT.trigger(),
+            tokens: None,
+            plan: planned.plan,
+            focus: Focus { instructions: self.params.instructions.clone(), context: Vec::new() },
+            hooks: None,
+            candidates,
+            native: None,
+            only,
+            settings: self.state.settings().clone(),
+            deadline: None,
+            rank: Rank::foreground(),
+            stop,
+        };
+        Ok(Next::Draft(order, self))
+    }
+
+    /// The session that requests for the summary are made for.
+    #[must_use]
+    pub fn session(&self) -> SessionId {
+        self.state.id.clone()
+    }
+
+    /// The messages with the summary of a draft.
+    #[must_use]
+    pub fn answer(&self, draft: &Draft) -> FitAnswer {
+        let first_kept = draft.plan.first_kept_id();
+        let kept = first_kept.and_then(|id| self.places.iter().find(|(entry, _)| entry == id)).map(|(_, at)| *at);
+        let first_kept_index = kept.unwrap_or(self.params.messages.len());
+        let context = draft.context();
+        let is_frame = |message: &&ContextMessage| {
+            message.entry_shown().is_none_or(|entry| !self.is_kept(entry, first_kept_index))
+        };
+        let given = |from: usize| self.params.messages[from..].iter().map(|message| value(message.0.get()));
+        let mut messages: Vec<AnyJson> = given(0).take(self.instructions).collect();
+        let is_divided = self
+            .places
+            .iter()
+            .zip(self.places.iter().skip(1))
+            .any(|((_, before), (id, at))| before == at && first_kept == Some(id));
+        if draft.edits.is_empty() && !is_divided {
+            // The kept messages stay as they were given.
+            messages.extend(self.written(context.messages().iter().take_while(is_frame)));
+            messages.extend(given(first_kept_index.max(self.instructions)));
+        } else {
+            messages.extend(self.written(context.messages().iter()));
+        }
+        let made = draft.origin();
+        FitAnswer {
+            messages,
+            summary: Some(draft.summary.text.to_string()),
+            first_kept_index,
+            tokens_before: draft.plan.demand.tokens_before,
+            tokens_after: draft.tokens_after,
+            method: Some(made.method),
+            rejected: made.rejected,
+        }
+    }
+
+    fn is_kept(&self, entry: &EntryId, first_kept: usize) -> bool {
+        self.places.iter().any(|(id, at)| id == entry && *at >= first_kept)
+    }
+
+    /// Messages of a context in the format of the request.
+    fn written<'m>(&self, messages: impl Iterator<Item = &'m ContextMessage>) -> Vec<AnyJson> {
+        let Some(api) = self.api else {
+            return messages.map(|message| value(&message.json())).collect();
+        };
+        let model = self.state.model(self.state.path());
+        let model = model.unwrap_or(ModelRef { provider: api.name().into(), id: "model".into() });
+        let target = Target { api, provider: &model.provider, model: &model.id };
+        let request = Request {
+            model: crate::models::dialects::model(&model.id),
+            turns: turns(messages.map(ContextMessage::json), &target),
+            ..Request::default()
+        };
+        let mut body = codec::encode(api, &request, Delivery::Whole).body;
+        let list = match api {
+            Api::Anthropic | Api::OpenaiChat => "messages",
+            Api::OpenaiResponses => "input",
+            Api::Google => "contents",
+            // No format of messages is the client's.
+            Api::Client => return Vec::new(),
+        };
+        match body[list].take() {
+            Value::Array(messages) => messages.into_iter().map(AnyJson).collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// The messages after the earlier summary, if there is one.
+fn with_summary(messages: Vec<AnyJson>, fitting: &Fitting) -> Result<Vec<AnyJson>, Failure> {
+    if fitting.state.path().compaction().is_none() {
+        return Ok(messages);
+    }
+    let context = crate::conversation::context::build(fitting.state.path(), &fitting.state.settings().prompts);
+    let frames = context.messages().iter().take_while(|message| {
+        message.entry_shown().is_none_or(|entry| !fitting.places.iter().any(|(id, _)| id == entry))
+    });
+    let mut messages = messages;
+    let rest = messages.split_off(fitting.instructions);
+    messages.extend(fitting.written(frames));
+    messages.extend(rest);
+    Ok(messages)
+}
+
+/// The header of a session that is never written.
+fn header(timestamp: String) -> Header {
+    Header {
+        kind: HeaderKind::Session,
+        version: VERSION,
+        id: "fit".into(),
+        timestamp,
+        cwd: "/".to_owned(),
+        parent_session: None,
+        title: None,
+        rest: serde_json::Map::new(),
+    }
+}
+
+fn value(text: &str) -> AnyJson {
+    AnyJson(serde_json::from_str(text).unwrap_or_default())
+}
+
+/// The text of a message that holds a system prompt.
+fn system_text(message: &str) -> Option<String> {
+    let message: Value = serde_json::from_str(message).ok()?;
+    if message["role"] != "system" && message["role"] != "developer" {
+        return None;
+    }
+    match &message["content"] {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(parts) => {
+            Some(parts.iter().filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join("\n"))
+        }
+        _ => Some(String::new()),
+    }
+}
+
+/// The messages in pi's form, each with its place among the given ones. `from`: the place of the first one.
+fn read(
+    texts: &[&str],
+    api: Option<Api>,
+    model: Option<&ModelRef>,
+    from: usize,
+) -> Result<Vec<(usize, String)>, Failure> {
+    let Some(api) = api else {
+        return Ok(texts.iter().enumerate().map(|(at, text)| (at + from, (*text).to_owned())).collect());
+    };
+    let made = given::messages(api, texts, &Beside::default(), model, Vec::new()).map_err(|invalid| {
+        let given::Invalid { path, problem } = invalid;
+        Failure::params(moved(&path, from), problem)
+    })?;
+    Ok(made.into_iter().map(|made| (made.at + from, made.json)).collect())
+}
+
+/// A path below `messages` in a list with more messages before.
+fn moved(path: &str, from: usize) -> String {
+    let Some((at, rest)) = path.strip_prefix("messages[").and_then(|rest| rest.split_once(']')) else {
+        return path.to_owned();
+    };
+    match at.parse::<usize>() {
+        Ok(at) => format!("messages[{}]{rest}", at + from),
+        Err(_) => path.to_owned(),
+    }
+}

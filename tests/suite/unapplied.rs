@@ -1,0 +1,257 @@
+//! Compactions that a host applies itself: `session/compact` with `apply: false`, and `context/fit`.
+
+use crate::{
+    provider::{Format, Provider, objection},
+    summarizing::{good_model, held_model, settings},
+    support::{Daemon, Home, assistant, calls, result, session_of, text_of, turns, user},
+};
+use serde_json::{Value, json};
+use std::{fs, path::Path};
+
+fn unapplied(daemon: &mut Daemon, session: &str, more: Value) -> Value {
+    let mut params = json!({"sessionId": session, "apply": false});
+    for (key, value) in more.as_object().expect("fields") {
+        params[key] = value.clone();
+    }
+    daemon.ok("session/compact", params)
+}
+
+fn without_ids(result: &Value) -> Value {
+    let mut result = result.clone();
+    result["entryId"] = Value::Null;
+    result
+}
+
+#[test]
+fn a_result_that_is_not_applied_is_the_one_that_would_be_written() {
+    let mut daemon = Daemon::start();
+    let path = session_of(&daemon.home, "unapplied", &turns(8));
+    let bytes = |path: &Path| fs::read(path).expect("a file");
+    let before = bytes(&path);
+    let read_only = daemon.ok("session/load", json!({"path": path, "readOnly": true}))["session"]["sessionId"].take();
+    let read_only = read_only.as_str().expect("an id").to_owned();
+    let more = json!({"keepRecentTokens": 400, "instructions": "focus on the fourth"});
+    let result = unapplied(&mut daemon, &read_only, more.clone());
+    assert_eq!((&result["outcome"], &result["result"]["entryId"]), (&json!("completed"), &Value::Null));
+    assert_eq!(bytes(&path), before, "nothing is written");
+    assert_eq!(daemon.count("compaction_start") + daemon.count("status_changed") + daemon.count("entry_appended"), 0);
+    daemon.ok("session/close", json!({"sessionId": read_only}));
+
+    let session = daemon.load(&path);
+    let mut applied = more;
+    applied["sessionId"] = json!(session);
+    applied["wait"] = json!(true);
+    let applied = daemon.ok("session/compact", applied);
+    assert_eq!(without_ids(&applied["result"]), result["result"]);
+    let extent = |part: &str| ["entries", "tokens"].map(|key| result["result"][part][key].as_u64().expect("a number"));
+    let (covered, kept) = (extent("covered"), extent("kept"));
+    assert_eq!(covered[0] + kept[0], turns(8).len() as u64);
+    assert!(covered[1] > kept[1] && kept[1] > 0, "{covered:?} {kept:?}");
+    assert_eq!(result["result"]["usage"], Value::Null, "no model was asked");
+}
+
+#[test]
+fn another_leaf_is_compacted_as_if_it_were_the_sessions() {
+    let mut daemon = Daemon::start();
+    let session = daemon.new_session(json!({"cwd": "/project"}));
+    let ids = daemon.append(&session, &turns(6))["entryIds"].take();
+    let fork = ids[3].clone();
+    daemon.ok("session/append", json!({"sessionId": session, "parentEntryId": fork, "messages": [user("Another way: the wombat."), assistant("Yes.")]}));
+    let old_leaf = ids.as_array().expect("ids").last().expect("one").clone();
+    let here = unapplied(&mut daemon, &session, json!({"keepRecentTokens": 10}));
+    let there = unapplied(&mut daemon, &session, json!({"keepRecentTokens": 10, "leafEntryId": old_leaf}));
+    assert!(
+        here["result"]["summary"].to_string().contains("wombat")
+            || here["result"]["firstKeptEntryId"] != there["result"]["firstKeptEntryId"]
+    );
+    assert!(!there["result"]["summary"].to_string().contains("wombat"));
+    let plan = daemon.ok(
+        "session/compact",
+        json!({"sessionId": session, "dryRun": true, "keepRecentTokens": 10, "leafEntryId": old_leaf}),
+    );
+    assert_eq!(plan["preparation"]["firstKeptEntryId"], there["result"]["firstKeptEntryId"]);
+    for (more, path) in [
+        (json!({"leafEntryId": old_leaf}), "leafEntryId"),
+        (json!({"apply": false, "newSession": true}), "newSession"),
+        (json!({"apply": false, "when": "after_turn"}), "when"),
+    ] {
+        let mut params = more;
+        params["sessionId"] = json!(session);
+        assert_eq!(daemon.err("session/compact", params)["data"]["path"], path);
+    }
+    let error = daemon.err("session/compact", json!({"sessionId": session, "apply": false, "leafEntryId": "none"}));
+    assert_eq!(error["data"]["code"], "not_found");
+}
+
+#[test]
+fn a_model_writes_it_and_its_tokens_are_in_the_result() {
+    let provider = Provider::start(Format::Anthropic);
+    provider.otherwise(good_model);
+    let home = Home::new();
+    home.settings(&settings(&provider, Format::Anthropic, json!({})));
+    let path = session_of(&home, "modelled", &turns(8));
+    let mut daemon = Daemon::at(home);
+    let session = daemon.load(&path);
+    let before = fs::read(&path).expect("a file");
+    let answer = unapplied(&mut daemon, &session, json!({"keepRecentTokens": 400}));
+    let result = &answer["result"];
+    assert_eq!(result["method"], "llm", "{answer:#}");
+    assert!(result["usage"]["input"].as_u64().is_some_and(|tokens| tokens > 0), "{result:#}");
+    assert!(result["usage"]["totalTokens"].as_u64() > result["usage"]["output"].as_u64());
+    assert_eq!(fs::read(&path).expect("a file"), before, "no cost is written either");
+    let applied = daemon.ok("session/compact", json!({"sessionId": session, "wait": true, "keepRecentTokens": 400}));
+    assert!(applied["result"]["usage"]["output"].as_u64().is_some_and(|tokens| tokens > 0), "{applied:#}");
+}
+
+#[test]
+fn its_request_cancels_it_and_so_does_a_close() {
+    let provider = Provider::start(Format::Anthropic);
+    let (_go_on, held) = held_model();
+    provider.otherwise(held);
+    let home = Home::new();
+    home.settings(&settings(&provider, Format::Anthropic, json!({})));
+    let path = session_of(&home, "held", &turns(8));
+    let mut daemon = Daemon::at(home);
+    let session = daemon.load(&path);
+    let params = json!({"sessionId": session, "apply": false, "keepRecentTokens": 400});
+    let id = daemon.begin("session/compact", params.clone());
+    provider.wait_for(1);
+    assert_eq!(daemon.append(&session, &[user("And on.")])["next"]["type"], "none", "the session goes on");
+    daemon.send(&json!({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": id}}));
+    match daemon.answer(id) {
+        Ok(answer) => assert_eq!(answer["outcome"], "cancelled"),
+        Err(error) => assert_eq!(error["data"]["code"], "request_cancelled"),
+    }
+    let id = daemon.begin("session/compact", params);
+    provider.wait_for(2);
+    let close = daemon.begin("session/close", json!({"sessionId": session}));
+    let ended = daemon.answer(id).expect("an outcome");
+    assert_eq!(ended["outcome"], "cancelled");
+    daemon.answer(close).expect("it is closed");
+}
+
+/// A conversation in a format: turns with calls, long enough for a small window.
+fn conversation(format: Option<Format>) -> Vec<Value> {
+    let mut daemon = Daemon::start();
+    let mut messages = vec![user("Build the parser. You must never touch vendor/.")];
+    for turn in 0..12 {
+        messages.push(calls(&[&format!("c{turn}")]));
+        messages.push(result(&format!("c{turn}"), &text_of(300, &format!("module_{turn}"))));
+        messages.push(assistant(&format!("Part {turn} is written.")));
+        messages.push(user(&format!("Now part {}.", turn + 1)));
+    }
+    let session = daemon.new_session(json!({"cwd": "/project", "model": "p/m", "contextWindow": 1_000_000}));
+    daemon.append(&session, &messages);
+    let api = format.map_or("messages", Format::api);
+    let context = daemon.ok("session/context", json!({"sessionId": session, "format": api}));
+    let list = match format {
+        None => &context["messages"],
+        Some(_) => ["messages", "input", "contents"]
+            .iter()
+            .map(|key| &context["body"][*key])
+            .find(|it| it.is_array())
+            .expect("a list"),
+    };
+    list.as_array().expect("messages").clone()
+}
+
+fn body(format: Format, messages: &Value) -> Value {
+    match format {
+        Format::Anthropic => {
+            json!({"model": "m", "max_tokens": 100, "messages": messages, "tools": [{"name": "read", "input_schema": {"type": "object"}}]})
+        }
+        Format::OpenAiChat => json!({"model": "m", "messages": messages}),
+        Format::OpenAiResponses => json!({"model": "m", "input": messages, "store": false}),
+        Format::Google => json!({"contents": messages}),
+    }
+}
+
+#[test]
+fn messages_of_a_host_fit_in_every_format_and_the_kept_ones_are_its_own() {
+    let formats =
+        [None, Some(Format::Anthropic), Some(Format::OpenAiChat), Some(Format::OpenAiResponses), Some(Format::Google)];
+    for format in formats {
+        let messages = conversation(format);
+        let mut daemon = Daemon::start();
+        let api = format.map_or("messages", Format::api);
+        let roomy = daemon.ok("context/fit", json!({"messages": messages, "format": api, "contextWindow": 200_000}));
+        assert_eq!(
+            (&roomy["messages"], &roomy["summary"], &roomy["method"]),
+            (&json!(messages), &Value::Null, &Value::Null)
+        );
+        let params = json!({"messages": messages, "format": api, "contextWindow": 3_000, "maxOutputTokens": 400, "system": "You write parsers."});
+        let fitted = daemon.ok("context/fit", params);
+        let first = fitted["firstKeptIndex"].as_u64().expect("a place") as usize;
+        assert!(
+            first > 0 && first < messages.len(),
+            "{api}: {first} of {}, {} to {}",
+            messages.len(),
+            fitted["tokensBefore"],
+            fitted["tokensAfter"]
+        );
+        let (before, after) = (fitted["tokensBefore"].as_u64(), fitted["tokensAfter"].as_u64());
+        assert!(before > after && after < Some(2_600), "{api}: {before:?} {after:?}");
+        assert!(fitted["summary"].as_str().is_some_and(|text| text.contains("vendor/")), "{fitted:#}");
+        assert_eq!(fitted["method"], "extractive");
+        let list = fitted["messages"].as_array().expect("messages");
+        assert!(list.ends_with(&messages[first..]), "{api}: the kept messages are as they were given");
+        assert!(json!(list).to_string().contains("vendor/"));
+        if let Some(format) = format {
+            assert_eq!(objection(format, "m", body(format, &fitted["messages"])), None, "{api}");
+        }
+        // The next call goes on from there.
+        let rest = json!({"messages": messages[first..], "format": api, "contextWindow": 200_000, "previousSummary": fitted["summary"]});
+        let next = daemon.ok("context/fit", rest);
+        assert_eq!((&next["summary"], &next["firstKeptIndex"]), (&fitted["summary"], &json!(0)));
+        assert!(next["messages"].as_array().expect("messages").ends_with(&messages[first..]));
+        assert!(next["messages"].to_string().contains("vendor/"), "{api}: the summary is in the messages");
+        assert_eq!(daemon.ok("session/list", json!({}))["sessions"], json!([]), "nothing is stored");
+    }
+}
+
+#[test]
+fn leading_instructions_stay_and_wrong_messages_are_told_by_their_place() {
+    let mut daemon = Daemon::start();
+    let mut messages = vec![json!({"role": "system", "content": "You write parsers."})];
+    messages.extend(conversation(Some(Format::OpenAiChat)));
+    let params = json!({"messages": messages, "format": "openai_chat", "contextWindow": 3_000, "maxOutputTokens": 400});
+    let fitted = daemon.ok("context/fit", params);
+    assert_eq!(fitted["messages"][0], messages[0]);
+    let first = fitted["firstKeptIndex"].as_u64().expect("a place") as usize;
+    assert!(fitted["messages"].as_array().expect("messages").ends_with(&messages[first..]));
+    messages.insert(3, json!({"role": "tool", "content": 7}));
+    for (messages, format, path) in [
+        (json!(messages), "openai_chat", "messages[3]"),
+        (json!([{"role": "user"}, 7]), "messages", "messages[1]"),
+        (json!([{"role": "nobody", "content": "x"}]), "messages", "messages[0]"),
+    ] {
+        let error = daemon.err("context/fit", json!({"messages": messages, "format": format, "contextWindow": 4_000}));
+        let at = error["data"]["path"].as_str().expect("a path");
+        assert!(at.starts_with(path), "{at}: {error}");
+    }
+    let long = user(&"many words ".repeat(4_000));
+    let cut = daemon.ok("context/fit", json!({"messages": [long], "contextWindow": 2_000}));
+    assert!(cut["tokensAfter"].as_u64().is_some_and(|tokens| tokens < 2_000), "{cut}");
+    let empty = daemon.ok("context/fit", json!({"messages": []}));
+    assert_eq!((&empty["messages"], &empty["firstKeptIndex"]), (&json!([]), &json!(0)));
+}
+
+#[test]
+fn a_model_fits_messages_and_is_cancelled_with_the_request() {
+    let provider = Provider::start(Format::Anthropic);
+    provider.otherwise(good_model);
+    let home = Home::new();
+    home.settings(&settings(&provider, Format::Anthropic, json!({})));
+    let messages = conversation(None);
+    let mut daemon = Daemon::at(home);
+    let params = json!({"messages": messages, "contextWindow": 16_000, "keepRecentTokens": 500});
+    let fitted = daemon.ok("context/fit", params.clone());
+    assert_eq!(fitted["method"], "llm", "{fitted:#}");
+    let (_go_on, held) = held_model();
+    provider.otherwise(held);
+    let before = provider.asked().len();
+    let id = daemon.begin("context/fit", params);
+    provider.wait_for(before + 1);
+    daemon.send(&json!({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": id}}));
+    assert_eq!(daemon.answer(id).expect_err("it is cancelled")["data"]["code"], "request_cancelled");
+}
