@@ -9,12 +9,18 @@ mod columns;
 pub mod compact;
 pub mod demo;
 pub mod doctor;
+mod interrupt;
 pub mod model;
 mod models;
+mod named;
 mod paint;
 pub mod print;
 pub mod schema;
+mod session_commands;
 pub mod sessions;
 mod spent;
 pub mod tree;
 pub mod watch;
+mod wrap;
+
+pub use session_commands::{export, search, show, tail, undo};

@@ -64,8 +64,9 @@ enum Command {
     },
     /// Compact one session file, in place and append-only.
     Compact {
-        /// The session file: pi's of every version, or oh-my-pi's.
-        file: PathBuf,
+        /// A session file of pi or oh-my-pi, or the beginning of the id of a session of the data folder.
+        #[arg(value_name = "FILE|ID")]
+        session: PathBuf,
         #[command(flatten)]
         model: ModelArguments,
         /// Where --model writes no summary, ask the models of the settings, and extract one at last. Without this the
@@ -81,7 +82,82 @@ enum Command {
         /// Tokens kept as they are.
         #[arg(long, value_name = "TOKENS")]
         keep: Option<u64>,
-        /// Print the result as JSON.
+        /// The data folder in which an id is looked up. Default: ABRIDGED_DATA_DIR, else the platform's own.
+        #[arg(long, value_name = "DIR")]
+        data: Option<PathBuf>,
+        /// Print JSON: each event on a line as it comes, then the result.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Take the last compaction or reset of a session back.
+    Undo {
+        /// A session file, or the beginning of the id of a session of the data folder.
+        #[arg(value_name = "FILE|ID")]
+        session: PathBuf,
+        /// The data folder in which an id is looked up. Default: ABRIDGED_DATA_DIR, else the platform's own.
+        #[arg(long, value_name = "DIR")]
+        data: Option<PathBuf>,
+        /// Print the answer as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the summary in force of a session, or one of its entries as it was written. It reads the file only.
+    Show {
+        /// A session file, or the beginning of the id of a session of the data folder. Default: the newest session.
+        #[arg(value_name = "FILE|ID")]
+        session: Option<PathBuf>,
+        /// The beginning of an entry's id. Default: the summary in force.
+        entry: Option<String>,
+        /// The data folder in which an id is looked up. Default: ABRIDGED_DATA_DIR, else the platform's own.
+        #[arg(long, value_name = "DIR")]
+        data: Option<PathBuf>,
+        /// Print the entry as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Find a text in all entries of a session, compacted ones too, the newest first. It changes nothing.
+    Search {
+        /// A session file, or the beginning of the id of a session of the data folder.
+        #[arg(value_name = "FILE|ID")]
+        session: PathBuf,
+        /// The text, taken literally. Case is ignored.
+        text: String,
+        /// The most matches.
+        #[arg(long, value_name = "N", default_value = "50")]
+        limit: NonZeroUsize,
+        /// The data folder in which an id is looked up. Default: ABRIDGED_DATA_DIR, else the platform's own.
+        #[arg(long, value_name = "DIR")]
+        data: Option<PathBuf>,
+        /// Print the answer as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write a session into a new file: Markdown for a person, or every entry where its name ends with .jsonl.
+    Export {
+        /// A session file, or the beginning of the id of a session of the data folder.
+        #[arg(value_name = "FILE|ID")]
+        session: PathBuf,
+        /// The new file.
+        out: PathBuf,
+        /// The data folder in which an id is looked up. Default: ABRIDGED_DATA_DIR, else the platform's own.
+        #[arg(long, value_name = "DIR")]
+        data: Option<PathBuf>,
+    },
+    /// Print the newest messages of a session.
+    Tail {
+        /// A session file, or the beginning of the id of a session of the data folder. Default: the newest session.
+        #[arg(value_name = "FILE|ID")]
+        session: Option<PathBuf>,
+        /// The number of messages.
+        #[arg(short = 'n', long, value_name = "N", default_value = "10")]
+        count: NonZeroUsize,
+        /// Go on with those that come, until Ctrl-C.
+        #[arg(short, long)]
+        follow: bool,
+        /// The data folder in which an id is looked up. Default: ABRIDGED_DATA_DIR, else the platform's own.
+        #[arg(long, value_name = "DIR")]
+        data: Option<PathBuf>,
+        /// Print each entry as JSON on a line.
         #[arg(long)]
         json: bool,
     },
@@ -240,9 +316,21 @@ fn main() -> ExitCode {
             cli::demo::run(model.named().as_ref(), output)
         }
         Command::Chat { model, demo } => cli::chat::run(&cli::chat::Request { model: model.named(), demo }),
-        Command::Compact { file, model, fallback, dry_run, instructions, keep, json } => {
+        Command::Compact { session, model, fallback, dry_run, instructions, keep, data, json } => {
             let model = model.named();
-            cli::compact::run(&cli::compact::Request { file, model, fallback, dry_run, instructions, keep, json })
+            let request = cli::compact::Request { session, data, model, fallback, dry_run, instructions, keep, json };
+            cli::compact::run(&request)
+        }
+        Command::Undo { session, data, json } => cli::undo::run(&cli::undo::Request { session, data, json }),
+        Command::Show { session, entry, data, json } => {
+            cli::show::run(&cli::show::Request { session, entry, data, json })
+        }
+        Command::Search { session, text, limit, data, json } => {
+            cli::search::run(&cli::search::Request { session, text, limit, data, json })
+        }
+        Command::Export { session, out, data } => cli::export::run(&cli::export::Request { session, out, data }),
+        Command::Tail { session, count, follow, data, json } => {
+            cli::tail::run(&cli::tail::Request { session, count, follow, data, json })
         }
         Command::Doctor { ask, json } => cli::doctor::run(ask, json),
         Command::Watch { data, once, json } => cli::watch::run(&cli::watch::Request { data, once, json }),

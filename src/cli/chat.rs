@@ -7,6 +7,7 @@ use super::{
     client::{Client, Speaker, Start},
     compact::refused,
     demo::Home,
+    interrupt,
     model::Named,
 };
 use screen::Screen;
@@ -91,11 +92,7 @@ fn listen(sender: &Sender<Happening>) {
         drop(lines.send(Happening::Line(None)));
     });
     let interrupts = sender.clone();
-    thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build();
-        let Ok(runtime) = runtime else { return };
-        while runtime.block_on(tokio::signal::ctrl_c()).is_ok() && interrupts.send(Happening::Interrupt).is_ok() {}
-    });
+    interrupt::on_ctrl_c(move || interrupts.send(Happening::Interrupt).is_ok());
 }
 
 /// A conversation.
@@ -168,7 +165,7 @@ impl Chat {
 
     fn send(&mut self, method: &str, mut params: Value) -> Result<(), String> {
         params["sessionId"] = self.session["sessionId"].clone();
-        self.speaker.request(method, &params)
+        self.speaker.request(method, &params).map(drop)
     }
 
     /// Shows a frame of the daemon, or answers its request.

@@ -177,15 +177,16 @@ pub struct Speaker {
 }
 
 impl Speaker {
-    /// Sends a request.
+    /// Sends a request. Returns its id.
     ///
     /// # Errors
     /// When the daemon does not listen.
-    pub fn request(&mut self, method: &str, params: &Value) -> Result<(), String> {
+    pub fn request(&mut self, method: &str, params: &Value) -> Result<u64, String> {
         let id = self.next_id;
         self.next_id += 1;
         self.open.insert(id);
-        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))?;
+        Ok(id)
     }
 
     /// Answers a request of the daemon.

@@ -1,21 +1,26 @@
 //! `abridged compact`: one session file from the shell.
 
 use super::{
-    client::Client,
+    client::{Client, Start},
+    interrupt,
     model::Named,
+    named,
     print::{self, plain},
+    watch::columns,
 };
 use crate::log::header;
 use serde_json::{Value, json};
 use std::{
-    io::IsTerminal,
     path::{Path, PathBuf},
+    sync::mpsc,
 };
 
 /// Options of `abridged compact`.
 pub struct Request {
-    /// The session file.
-    pub file: PathBuf,
+    /// A session file, or the beginning of the id of a session of the data folder.
+    pub session: PathBuf,
+    /// The data folder, in the place of the one of the environment.
+    pub data: Option<PathBuf>,
     /// Author of the summary, and no other one.
     pub model: Option<Named>,
     /// The candidates of the settings follow the author, and at last the extracted summary.
@@ -26,9 +31,20 @@ pub struct Request {
     pub instructions: Option<String>,
     /// Tokens kept as they are.
     pub keep: Option<u64>,
-    /// As JSON.
+    /// As JSON: the events as they come, each on a line, then the result.
     pub json: bool,
 }
+
+/// Something that happens while a compaction runs.
+enum Happening {
+    /// A frame of the daemon; none when it is gone.
+    Frame(Option<Value>),
+    /// Ctrl-C.
+    Interrupt,
+}
+
+/// The exit code after Ctrl-C, as of a shell.
+const INTERRUPTED: i32 = 130;
 
 /// Compacts a session file.
 ///
@@ -36,14 +52,15 @@ pub struct Request {
 /// When it is none, or there is nothing to compact, or the model that has to write the summary cannot be asked: the next
 /// step.
 pub fn run(request: &Request) -> Result<i32, String> {
-    let file = std::path::absolute(&request.file).map_err(|error| error.to_string())?;
+    let file = named::file(Some(&request.session), request.data.as_deref())?;
     let over = match request.model.as_ref().map(|model| model.choose(&folder_of(&file))) {
         None => None,
         Some(Ok(chosen)) => Some(json!({ "models": chosen.models })),
         Some(Err(why)) => return Ok(refused(&why)),
     };
-    let mut client = Client::start(None, over.as_ref(), |_, _| {})?;
-    let loaded = client.call("session/load", json!({ "path": file }))?;
+    let start = Start { home: None, over: over.as_ref(), capabilities: json!({}), is_apart: true };
+    let mut client = Client::start_as(start, |_, _| {})?;
+    let loaded = client.call("session/load", json!({ "path": file, "readOnly": request.dry_run }))?;
     let session = &loaded["session"];
     let mut params = json!({ "sessionId": session["sessionId"], "dryRun": request.dry_run, "wait": !request.dry_run });
     if let Some(named) = &request.model {
@@ -55,23 +72,114 @@ pub fn run(request: &Request) -> Result<i32, String> {
     if let Some(keep) = request.keep {
         params["keepRecentTokens"] = json!(keep);
     }
-    let answer = client.call("session/compact", params).map_err(|error| format!("{}: {error}", file.display()))?;
-    let why = why_not(&mut client);
-    let mut out = print::stdout();
-    let printed = match (request.json, request.dry_run) {
-        (true, _) => writeln!(print::json(), "{answer:#}"),
-        (false, true) => write!(out, "{}", preparation(session, &loaded["repairs"], &answer["preparation"])),
-        (false, false) => {
-            let text = result(session, &loaded["repairs"], &answer, why.as_deref());
-            write!(out, "{text}").and_then(|()| match std::io::stdout().is_terminal() {
-                true => writeln!(out, "\nThe summary is in the last line of the file; --json prints it."),
-                false => Ok(()),
-            })
+    if request.dry_run {
+        let answer = client.call("session/compact", params).map_err(|error| in_shell(&file, &error))?;
+        let printed = match request.json {
+            true => writeln!(print::json(), "{answer:#}"),
+            false => write!(print::stdout(), "{}", preparation(session, &loaded["repairs"], &answer["preparation"])),
+        };
+        printed.map_err(|error| error.to_string())?;
+        client.end()?;
+        return Ok(0);
+    }
+    let ended = compacted(client, &params, request.json)?;
+    let answer = ended.answer.map_err(|error| in_shell(&file, &error))?;
+    let printed = match request.json {
+        true => writeln!(print::json(), "{answer}"),
+        false => {
+            let text = result(session, &loaded["repairs"], &answer, ended.why.as_deref());
+            write!(print::stdout(), "{text}")
         }
     };
     printed.map_err(|error| error.to_string())?;
-    client.end()?;
-    Ok(if answer["outcome"].as_str().is_none_or(|outcome| outcome == "completed") { 0 } else { 1 })
+    Ok(match answer["outcome"].as_str() {
+        Some("completed") => 0,
+        _ if ended.interrupted => INTERRUPTED,
+        _ => 1,
+    })
+}
+
+/// The end of a compaction.
+struct Ended {
+    answer: Result<Value, String>,
+    /// The text of the error in its end event.
+    why: Option<String>,
+    interrupted: bool,
+}
+
+/// Runs a compaction and shows its progress. Ctrl-C cancels it, and the answer says so.
+fn compacted(client: Client, params: &Value, is_json: bool) -> Result<Ended, String> {
+    let (sender, happenings) = mpsc::channel();
+    let frames = sender.clone();
+    let mut speaker = client.follow(move |frame| drop(frames.send(Happening::Frame(frame))));
+    interrupt::on_ctrl_c(move || sender.send(Happening::Interrupt).is_ok());
+    let shows = !is_json && print::has_progress();
+    let asked = speaker.request("session/compact", params)?;
+    let (mut why, mut interrupted) = (None, false);
+    let answer = loop {
+        match happenings.recv().map_err(|error| error.to_string())? {
+            Happening::Frame(None) => return Err("the daemon ended; what it said of it stands above".to_owned()),
+            Happening::Interrupt => {
+                if std::mem::replace(&mut interrupted, true) {
+                    // A second one does not wait.
+                    print::note("left; the daemon ends the compaction and releases the file");
+                    return Ok(Ended { answer: Ok(json!({"outcome": "cancelled"})), why, interrupted });
+                }
+                speaker.request("session/cancel", &json!({ "sessionId": params["sessionId"] }))?;
+            }
+            Happening::Frame(Some(frame)) if frame["id"] == asked && frame.get("method").is_none() => {
+                break match frame.get("error") {
+                    Some(error) => Err(error["message"].as_str().unwrap_or("an error without a text").to_owned()),
+                    None => Ok(frame["result"].clone()),
+                };
+            }
+            Happening::Frame(Some(frame)) => {
+                let event = &frame["params"]["event"];
+                match event["type"].as_str() {
+                    Some("compaction_progress") if shows => print::progress(&progress(event), columns(80)),
+                    Some("compaction_end") => why = event["errorMessage"].as_str().map(plain),
+                    _ => {}
+                }
+                if is_json && event.is_object() {
+                    writeln!(print::json(), "{event}").map_err(|error| error.to_string())?;
+                }
+            }
+        }
+    };
+    if shows {
+        print::progress("", columns(80));
+    }
+    speaker.end()?;
+    Ok(Ended { answer, why, interrupted })
+}
+
+/// The progress of a compaction on one line.
+fn progress(event: &Value) -> String {
+    let percent = event["share"].as_f64().unwrap_or(0.0) * 100.0;
+    let by = if event["model"].is_object() { format!(" by {}", model_name(&event["model"])) } else { String::new() };
+    let steps = match (&event["done"], &event["total"]) {
+        (done, total) if event["stage"] == "summarizing" && *total != 1 => format!(", request {done} of {total} done"),
+        _ => String::new(),
+    };
+    let left = match event["remainingMs"].as_u64() {
+        Some(left @ 1_000..) => format!(", about {} s left", left.div_ceil(1_000)),
+        _ => String::new(),
+    };
+    format!("{}{by}: {percent:.0} %{steps}{left}", event["stage"].as_str().unwrap_or_default())
+}
+
+/// An error of the protocol in the words of the command line.
+fn in_shell(file: &Path, error: &str) -> String {
+    const WORDS: [(&str, &str); 6] = [
+        ("a smaller keepRecentTokens would compact it", "a smaller number with --keep compacts it"),
+        ("instructions make it all the same", "--instructions make it all the same"),
+        ("append the conversation first", "there is nothing to do yet"),
+        ("`fallback`: true", "--fallback"),
+        ("Name another `model`", "Name another --model"),
+        ("without `method` the summary", "without --model the summary"),
+    ];
+    let error = WORDS.iter().fold(error.to_owned(), |text, (wire, shell)| text.replace(wire, shell));
+    format!("{}: {error}", file.display())
 }
 
 /// The folder that a session is about; whose settings hold for it. That a file is none is said by the daemon.
@@ -97,7 +205,7 @@ fn head(session: &Value, repairs: &Value) -> String {
 fn preparation(session: &Value, repairs: &Value, plan: &Value) -> String {
     let files = |name: &str| plan["fileOps"][name].as_array().map_or(0, Vec::len);
     let summarizer = match plan["summarizer"].is_object() {
-        true => format!("Summary: by {}, in {} requests.\n", named(&plan["summarizer"]), plan["chunks"]),
+        true => format!("Summary: by {}, in {} requests.\n", model_name(&plan["summarizer"]), plan["chunks"]),
         false => String::new(),
     };
     format!(
@@ -113,18 +221,6 @@ fn preparation(session: &Value, repairs: &Value, plan: &Value) -> String {
     )
 }
 
-/// The text of the error that ended the compaction. It is in the end event.
-fn why_not(client: &mut Client) -> Option<String> {
-    let mut why = None;
-    while let Some(frame) = client.arrived() {
-        let event = &frame["params"]["event"];
-        if event["type"] == "compaction_end" {
-            why = event["errorMessage"].as_str().map(plain);
-        }
-    }
-    why
-}
-
 fn result(session: &Value, repairs: &Value, answer: &Value, why: Option<&str>) -> String {
     let mut text = head(session, repairs);
     let result = &answer["result"];
@@ -133,17 +229,19 @@ fn result(session: &Value, repairs: &Value, answer: &Value, why: Option<&str>) -
             let before = result["tokensBefore"].as_u64().unwrap_or(0);
             let after = result["tokensAfter"].as_u64().unwrap_or(0);
             text.push_str(&format!(
-                "Compacted: {} → {} tokens ({} % freed), summary by {}.\n{}{}\nKept as it is from entry {} on; written as entry {}.\n",
+                "Compacted: {} → {} tokens ({} % freed), summary by {}.\n{}{}\n{}Kept as it is from entry {} on; written as entry {}.\nRead it with abridged show, take it back with abridged undo.\n",
                 grouped(&result["tokensBefore"]),
                 grouped(&result["tokensAfter"]),
                 (before.saturating_sub(after) * 100).checked_div(before).unwrap_or(0),
                 authors(result),
                 rejected(result).iter().map(|line| format!("Not by {line}\n")).collect::<String>(),
                 result["shortSummary"].as_str().unwrap_or_default(),
+                lost(result),
                 result["firstKeptEntryId"].as_str().unwrap_or("–"),
                 result["entryId"].as_str().unwrap_or_default(),
             ));
         }
+        Some("cancelled") => text.push_str("Cancelled: nothing was written, and the file is free again.\n"),
         outcome => {
             let why = why.or_else(|| answer["skippedReason"].as_str());
             let why = why.map_or_else(|| answer["error"].to_string(), str::to_owned);
@@ -151,6 +249,16 @@ fn result(session: &Value, repairs: &Value, answer: &Value, why: Option<&str>) -
         }
     }
     text
+}
+
+/// The numbers of facts that the summary does not have, on a line.
+fn lost(result: &Value) -> String {
+    let count = |name: &str| result["lost"][name].as_array().map_or(0, Vec::len);
+    let parts = [("rules", "rules"), ("todos", "open tasks"), ("errors", "errors"), ("files", "changed files")];
+    let parts = parts.map(|(name, words)| (count(name), words));
+    let parts: Vec<String> =
+        parts.into_iter().filter(|(count, _)| *count > 0).map(|(count, words)| format!("{count} {words}")).collect();
+    if parts.is_empty() { String::new() } else { format!("Not in the summary: {}.\n", parts.join(", ")) }
 }
 
 /// Authors of a summary: one, or one for each part.
@@ -164,13 +272,13 @@ pub(super) fn authors(result: &Value) -> String {
 /// Author of a summary, or of a part: a model, or the method.
 fn by(result: &Value) -> String {
     match result["model"].is_object() {
-        true => named(&result["model"]),
+        true => model_name(&result["model"]),
         false => result["method"].as_str().unwrap_or_default().to_owned(),
     }
 }
 
 /// A model's name.
-pub(super) fn named(model: &Value) -> String {
+pub(super) fn model_name(model: &Value) -> String {
     let part = |name: &str| model[name].as_str().unwrap_or_default();
     plain(&format!("{}/{}", part("provider"), part("id")))
 }

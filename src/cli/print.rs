@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::{
     borrow::Cow,
     fmt,
-    io::{self, BufWriter, StdoutLock, Write},
+    io::{self, BufWriter, IsTerminal, StdoutLock, Write},
 };
 
 /// A writer for the texts of a command.
@@ -91,6 +91,21 @@ pub(super) fn document(document: &Value) {
 /// Tells a person about an error, or about the progress, on a line of stderr.
 pub fn note(text: &str) {
     let _ = writeln!(Printer::to(io::stderr(), Form::Text), "abridged: {}", plain(text));
+}
+
+/// Whether progress can be shown: stderr is a terminal.
+pub(super) fn has_progress() -> bool {
+    io::stderr().is_terminal()
+}
+
+/// Shows progress in the place of that before, on the last line of stderr. An empty text takes it away.
+pub(super) fn progress(text: &str, columns: usize) {
+    let columns = columns.saturating_sub(1);
+    let mut out = Printer::to(io::stderr(), Form::Text);
+    let _ = out.back();
+    let _ = write!(out, "{:<columns$}", super::cells::fitted(text, columns));
+    let _ = out.back();
+    let _ = out.flush();
 }
 
 /// Tells a person why arguments are refused, on lines of stderr.

@@ -1,20 +1,20 @@
 //! `abridged tree`: the tree of one session in the terminal, or as JSON. It reads the file, takes no lock and writes nothing.
 
-mod file;
+pub(super) mod file;
 mod forest;
 mod row;
 
 use super::{
     cells::{fitted, told_apart, width},
     compact::grouped,
+    named,
     paint::Paint,
     print::{self, Form, Printer, plain},
     watch::columns,
 };
 use crate::{
-    daemon::{Places, listing::Catalog},
     log::error::StoreError,
-    protocol::types::{Around, ListParams, ListedSession, TreeNode},
+    protocol::types::{Around, TreeNode},
 };
 use file::{SessionFile, Tree};
 use forest::{Fold, Item, Row};
@@ -40,9 +40,6 @@ pub struct Request {
 /// Columns of a line that is written to no terminal.
 const COLUMNS: usize = 80;
 
-/// The most ids that are named where the beginning of an id is that of several.
-const MOST_NAMED: usize = 5;
-
 /// The end of the output: the session could not be read further, or nobody reads on.
 enum End {
     Unreadable(StoreError),
@@ -66,7 +63,7 @@ impl From<io::Error> for End {
 /// # Errors
 /// When there is no such session, or its file cannot be read: what to do next.
 pub fn run(request: &Request) -> Result<i32, String> {
-    let path = find(request)?;
+    let path = named::file(Some(&request.session), request.data.as_deref())?;
     let file = SessionFile::open(&path).map_err(|error| error.to_string())?;
     let form = if request.json { Form::Json } else { Form::Text };
     let mut out = print::buffered(form);
@@ -81,46 +78,6 @@ pub fn run(request: &Request) -> Result<i32, String> {
         Err(End::Closed(error)) => Err(format!("stdout cannot be written: {error}")),
         Err(End::Unreadable(error)) => Err(error.to_string()),
     }
-}
-
-/// The path of the session: that of a file, or of the session whose id begins so.
-#[expect(clippy::disallowed_methods, reason = "a command of a person")]
-fn find(request: &Request) -> Result<PathBuf, String> {
-    let named = &request.session;
-    let absolute = |path: &Path| std::path::absolute(path).map_err(|error| error.to_string());
-    let is_id =
-        |text: &&str| !text.is_empty() && !text.contains(std::path::MAIN_SEPARATOR) && !text.ends_with(".jsonl");
-    let id = match named.to_str().filter(is_id) {
-        Some(id) if !named.exists() => id,
-        _ => return absolute(named),
-    };
-    let data = match &request.data {
-        Some(data) => data.clone(),
-        None => Places::from_environment()?.data,
-    };
-    let places = Places { config: PathBuf::new(), data: absolute(&data)? };
-    let catalog = Catalog::reading(places.sessions(), places.data.join("sessions-list.json"));
-    let mut sessions = catalog.list(&ListParams { limit: Some(usize::MAX), ..ListParams::default() }).sessions;
-    sessions.retain(|session| session.session_id.as_str().starts_with(id));
-    let exact = sessions.iter().position(|session| session.session_id.as_str() == id);
-    match (exact, sessions.as_slice()) {
-        (Some(exact), _) => Ok(sessions.swap_remove(exact).path.into()),
-        (None, [only]) => Ok(only.path.clone().into()),
-        (None, []) => Err(format!(
-            "there is no file {id}, and no session in {} has an id that begins so; abridged sessions lists them",
-            places.sessions().display()
-        )),
-        (None, several) => Err(ambiguous(id, several)),
-    }
-}
-
-fn ambiguous(id: &str, several: &[ListedSession]) -> String {
-    let named: Vec<String> = several.iter().take(MOST_NAMED).map(|it| plain(it.session_id.as_str())).collect();
-    let more = match several.len().saturating_sub(MOST_NAMED) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    format!("{} sessions have an id that begins with {id}: {}{more}; write more of it", several.len(), named.join(", "))
 }
 
 /// Writes one JSON document. Its nodes are those of `session/tree`, all of them.

@@ -1,6 +1,10 @@
 //! The commands of the shell.
 
-use crate::support::{Home, binary, run, session_of, turns};
+use crate::{
+    provider::{Format, Provider},
+    summarizing::{held_model, settings},
+    support::{Daemon, Home, binary, run, session_of, turns},
+};
 use serde_json::{Value, json};
 use std::fs;
 
@@ -132,7 +136,7 @@ fn one_file_is_compacted_from_the_shell() {
     assert!(err.contains("shorter than what is kept"), "{err}");
     let (code, out, _) = compact(&["--keep", "1000", "--json", "--instructions", "part_3"]);
     assert_eq!(code, Some(0));
-    let answer: Value = serde_json::from_str(&out).expect("JSON");
+    let answer: Value = serde_json::from_str(out.lines().last().expect("a line")).expect("JSON");
     assert_eq!(answer["outcome"], "completed");
     let now = fs::read(&path).expect("a file");
     assert!(now.starts_with(&bytes) && now.len() > bytes.len());
@@ -313,4 +317,104 @@ fn the_clients_of_the_readme_work() {
         assert_eq!(code, Some(0), "{program}: {out}\n{err}");
         assert!(out.contains("completed"), "{program}: {out}\n{err}");
     }
+}
+
+/// A command with these arguments over a data folder.
+fn command(home: &Home, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let mut command = home.command();
+    command.args(arguments);
+    run(command)
+}
+
+#[test]
+fn a_session_is_read_searched_undone_and_exported_from_the_shell() {
+    let home = Home::new();
+    let mut daemon = Daemon::at(home);
+    let id = daemon.new_session(json!({"cwd": "/project"}));
+    let entries = daemon.append(&id, &turns(12))["entryIds"].take();
+    let (_, _) = daemon.end();
+    let home = &daemon.home;
+    let first = entries[0].as_str().expect("an id");
+    let (code, _, err) = command(home, &["show", &id]);
+    assert_eq!(code, Some(1));
+    assert!(err.contains("no summary") && err.contains("abridged compact"), "{err}");
+    let (code, out, err) = command(home, &["compact", &id[..20], "--keep", "500"]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.contains("abridged show") && out.contains("abridged undo"), "{out}");
+    // The newest session is the default.
+    for arguments in [vec!["show"], vec!["show", &id]] {
+        let (code, out, _) = command(home, &arguments);
+        assert_eq!(code, Some(0));
+        assert!(out.contains(" · compaction · ") && out.contains("## Goal"), "{out}");
+        assert!(out.lines().all(|line| line.chars().count() <= 80), "{out}");
+    }
+    let (_, out, _) = command(home, &["show", &id, &first[..10], "--json"]);
+    let entry: Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!(entry["id"], first);
+    let (code, out, _) = command(home, &["search", &id, "PART_3", "--limit", "2"]);
+    assert_eq!((code, out.lines().count()), (Some(0), 2), "{out}");
+    assert_eq!(command(home, &["search", &id, "wombat"]).0, Some(1));
+    let (_, out, _) = command(home, &["tail", &id, "-n", "3"]);
+    assert_eq!(out.lines().count(), 3, "{out}");
+    assert!(out.lines().last().is_some_and(|line| line.contains("compaction")), "{out}");
+    let (code, out, _) = command(home, &["undo", &id]);
+    assert_eq!(code, Some(0));
+    assert!(out.starts_with("Undone: the context has "), "{out}");
+    assert_eq!(command(home, &["undo", &id]).0, Some(1));
+    let path = home.path("out.md");
+    let out = path.to_str().expect("a path");
+    assert_eq!(command(home, &["export", &id, out]).0, Some(0));
+    assert!(fs::read_to_string(&path).expect("a file").contains("part_3"));
+    let (code, _, err) = command(home, &["export", &id, out]);
+    assert_eq!(code, Some(1), "{err}");
+}
+
+#[test]
+fn a_dry_run_needs_no_lock_and_events_are_printed_as_they_come() {
+    let home = Home::new();
+    let path = session_of(&home, "held", &turns(30));
+    let mut daemon = Daemon::at(home);
+    daemon.load(&path);
+    let name = path.to_str().expect("a path");
+    let (code, out, err) = command(&daemon.home, &["compact", name, "--dry-run", "--keep", "1000"]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.contains("Nothing was changed."), "{out}");
+    let (code, _, err) = command(&daemon.home, &["compact", name, "--keep", "1000"]);
+    assert_eq!(code, Some(1));
+    assert!(err.contains("open"), "another program has it: {err}");
+    daemon.end();
+    let (code, _, err) = command(&daemon.home, &["compact", name]);
+    assert_eq!(code, Some(1));
+    assert!(err.contains("--keep") && !err.contains("keepRecentTokens"), "{err}");
+    let (code, out, _) = command(&daemon.home, &["compact", name, "--keep", "1000", "--json"]);
+    assert_eq!(code, Some(0));
+    let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let kinds: Vec<&str> = lines.iter().filter_map(|line| line["type"].as_str()).collect();
+    assert!(kinds.contains(&"compaction_start") && kinds.contains(&"compaction_end"), "{kinds:?}");
+    assert_eq!(lines.last().expect("a result")["outcome"], "completed");
+}
+
+#[test]
+fn ctrl_c_cancels_a_compaction_and_frees_its_file() {
+    let provider = Provider::start(Format::Anthropic);
+    let (_go_on, held) = held_model();
+    provider.otherwise(held);
+    let home = Home::new();
+    home.settings(&settings(&provider, Format::Anthropic, json!({})));
+    let path = session_of(&home, "interrupted", &turns(30));
+    let before = fs::read(&path).expect("a file");
+    let mut command = home.command();
+    command.arg("compact").arg(&path).args(["--keep", "1000"]);
+    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let child = command.spawn().expect("it starts");
+    provider.wait_for(1);
+    let pid = rustix::process::Pid::from_raw(child.id().try_into().expect("a pid")).expect("a pid");
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it is there");
+    let ended = child.wait_with_output().expect("it ends");
+    let out = String::from_utf8_lossy(&ended.stdout).into_owned();
+    assert_eq!(ended.status.code(), Some(130), "{out}");
+    assert!(out.contains("Cancelled: nothing was written"), "{out}");
+    assert_eq!(fs::read(&path).expect("a file"), before);
+    let mut daemon = Daemon::at(home);
+    daemon.load(&path);
 }

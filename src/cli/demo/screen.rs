@@ -4,7 +4,8 @@ use crate::cli::{
     bar::bar,
     compact::grouped,
     paint::Paint,
-    print::{Printer, plain},
+    print::{Printer, plain, printable},
+    wrap::{wrapped, wrapped_text},
 };
 use serde_json::Value;
 use std::{io::Write, thread, time::Duration};
@@ -127,18 +128,8 @@ impl<W: Write> Screen<W> {
         let head = self.paint.bold("The summary that is in the context now");
         self.line(&head);
         self.line("");
-        for line in std::mem::take(&mut self.summary).lines() {
-            let line = plain(line);
-            let words = line.trim_start();
-            let indent = " ".repeat(line.len() - words.len());
-            if words.is_empty() {
-                self.write("\n");
-            }
-            // The lines of an item stand below its text.
-            let hang = if words.starts_with("- ") { "  " } else { "" };
-            for (at, part) in wrapped(words, COLUMNS - indent.len() - hang.len()).into_iter().enumerate() {
-                self.write(&format!("{indent}{}{part}\n", if at == 0 { "" } else { hang }));
-            }
+        for line in wrapped_text(&printable(&std::mem::take(&mut self.summary)), COLUMNS) {
+            self.write(&format!("{line}\n"));
         }
     }
 
@@ -194,31 +185,6 @@ fn detail(event: &Value) -> Option<String> {
         "notice" => plain(text("title")),
         "settled" => "nothing runs any more".to_owned(),
         _ => return None,
-    })
-}
-
-/// A text in lines, broken between words. A longer word is divided.
-fn wrapped(text: &str, columns: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace().flat_map(|word| divided(word, columns)) {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= columns => {
-                *line = format!("{line} {word}")
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
-}
-
-/// A word in parts of so many characters.
-fn divided(word: &str, columns: usize) -> impl Iterator<Item = &str> {
-    let mut rest = word;
-    std::iter::from_fn(move || {
-        let end = rest.char_indices().nth(columns).map_or(rest.len(), |(end, _)| end);
-        let (part, after) = rest.split_at(end);
-        rest = after;
-        (!part.is_empty()).then_some(part)
     })
 }
 

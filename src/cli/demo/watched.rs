@@ -7,7 +7,7 @@ use super::{Home, SESSION, print_frame, say};
 use crate::cli::{
     bar::bar,
     client::Client,
-    compact::{authors, grouped, named, rejected},
+    compact::{authors, grouped, model_name, rejected},
     model::Chosen,
     paint::Paint,
     print::{plain, printable},
@@ -270,7 +270,7 @@ fn outcome(client: &mut Client, id: &Value, result: &Value, paint: &Paint) -> Re
             "  {} {}, {}: {} tokens in{cached}, {} out",
             paint.dim("cost    "),
             entry["purpose"].as_str().unwrap_or_default(),
-            named(&json!({ "provider": entry["provider"], "id": entry["model"] })),
+            model_name(&json!({ "provider": entry["provider"], "id": entry["model"] })),
             grouped(&usage["input"]),
             grouped(&usage["output"])
         ));

@@ -20,7 +20,7 @@ use crate::{
 use std::{collections::HashSet, path::Path, sync::Arc};
 
 /// A session file and the index of its entries. It is read without a lock.
-pub(super) struct SessionFile {
+pub(in crate::cli) struct SessionFile {
     /// The header.
     pub found: Found,
     /// Faults of the file.
@@ -44,7 +44,7 @@ impl SessionFile {
     ///
     /// # Errors
     /// When the file cannot be read, or is no session.
-    pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
+    pub(in crate::cli) fn open(path: &Path) -> Result<Self, StoreError> {
         let found = header::peek(path)?;
         let source = Source::open(path.to_owned(), &found)?;
         let blocking = Blocking::is_allowed_here();
@@ -75,7 +75,7 @@ impl SessionFile {
     }
 
     /// The places of the active path, in the order of the file.
-    pub(super) fn active(&self) -> Vec<Place> {
+    pub(in crate::cli) fn active(&self) -> Vec<Place> {
         self.index().leaf().map(|leaf| self.index().path_to(leaf)).unwrap_or_default()
     }
 
@@ -83,7 +83,7 @@ impl SessionFile {
     ///
     /// # Errors
     /// When the file cannot be read.
-    pub(super) fn undone(&self, active: &[Place]) -> Result<HashSet<Place>, StoreError> {
+    pub(in crate::cli) fn undone(&self, active: &[Place]) -> Result<HashSet<Place>, StoreError> {
         self.library.undone(active, &self.blocking)
     }
 
@@ -96,7 +96,7 @@ impl SessionFile {
     ///
     /// # Errors
     /// When the file cannot be read, or by `each`.
-    pub(super) fn each_entry<E: From<StoreError>>(
+    pub(in crate::cli) fn each_entry<E: From<StoreError>>(
         &self,
         mut each: impl FnMut(Place, Arc<Entry>) -> Result<(), E>,
     ) -> Result<(), E> {
@@ -110,8 +110,16 @@ impl SessionFile {
     ///
     /// # Errors
     /// When the file cannot be read.
-    fn entry(&self, place: Place) -> Result<Option<Arc<Entry>>, StoreError> {
+    pub(in crate::cli) fn entry(&self, place: Place) -> Result<Option<Arc<Entry>>, StoreError> {
         self.library.body(place, &self.blocking).map(Some)
+    }
+
+    /// The entry with this id.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub(in crate::cli) fn find(&self, id: &str) -> Result<Option<Arc<Entry>>, StoreError> {
+        self.index().find(&id.into()).map(|place| self.entry(place)).transpose().map(Option::flatten)
     }
 
     /// The leaf as clients see it: the last entry of the active path that is no marker.

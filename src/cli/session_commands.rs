@@ -1,0 +1,8 @@
+//! Commands about one session: what it says, and its last compaction taken back.
+
+pub mod export;
+mod opened;
+pub mod search;
+pub mod show;
+pub mod tail;
+pub mod undo;

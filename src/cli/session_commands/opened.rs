@@ -1,0 +1,47 @@
+//! A session that a command opens in a daemon of its own.
+
+use crate::cli::{
+    client::{Client, Start},
+    named,
+};
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// The right to write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rights {
+    /// Other programs may have the session open. It is only read.
+    Read,
+    /// The session is locked.
+    Write,
+}
+
+/// A session, and the daemon that has it open.
+pub(super) struct Opened {
+    pub client: Client,
+    /// As `session/load` answers it.
+    pub session: Value,
+}
+
+/// Opens a session.
+///
+/// # Errors
+/// When there is none, or another program has it open: what to do next.
+pub(super) fn open(named: Option<&Path>, data: Option<&Path>, rights: Rights) -> Result<Opened, String> {
+    let path = named::file(named, data)?;
+    let start = Start { home: None, over: None, capabilities: json!({}), is_apart: false };
+    let mut client = Client::start_as(start, |_, _| {})?;
+    let loaded = client.call("session/load", json!({ "path": path, "readOnly": rights == Rights::Read }))?;
+    Ok(Opened { client, session: loaded["session"].clone() })
+}
+
+impl Opened {
+    /// Calls a method of the session.
+    ///
+    /// # Errors
+    /// When it fails.
+    pub fn call(&mut self, method: &str, mut params: Value) -> Result<Value, String> {
+        params["sessionId"] = self.session["sessionId"].clone();
+        self.client.call(method, params)
+    }
+}
