@@ -46,6 +46,11 @@ export interface Methods {
   /** Replaces the older part of the context by a summary. With `dryRun` it returns the plan. */
   "session/compact": { params: CompactParams; result: CompactAnswer };
   /**
+   * Fits messages of a client that keeps its own history into a window. Nothing is stored. It is cancelled with its
+   * request.
+   */
+  "context/fit": { params: FitParams; result: FitAnswer };
+  /**
    * Undoes the compaction in force. The context becomes the one without it, including later messages. A reset is
    * undone as long as nothing follows it.
    */
@@ -148,6 +153,11 @@ export interface ClientRequests {
    */
   "hook/session_compacting": { params: CompactingParams; result: CompactingAnswer };
   /**
+   * Asks whether a compaction with this summary is written, is cancelled, or takes the summary of the answer. Sent
+   * after every check, only to a client that registered this hook, and not for a summary of a hook.
+   */
+  "hook/session_compact_draft": { params: CompactDraftParams; result: BeforeCompactAnswer };
+  /**
    * Asks whether the leaf moves to another entry, stays, or takes the summary of the answer. Sent before every
    * navigation, only to a client that registered this hook.
    */
@@ -242,6 +252,8 @@ export type HookEvent =
   | "session_before_compact"
   /** Asked before a summary is made. It adds context, changes the prompt, and stores data of its own. */
   | "session_compacting"
+  /** Asked before a compaction is written. It cancels the compaction or edits the summary. */
+  | "session_compact_draft"
   /** Asked before the leaf moves to another branch. It cancels the move or supplies the summary of the branch. */
   | "session_before_tree";
 
@@ -1317,6 +1329,12 @@ export interface CompactParams {
   initiator?: Initiator | null;
   /** Report the plan without writing. */
   dryRun?: boolean | null;
+  /**
+   * With `dryRun`: makes the summary, too, and asks models for it as the compaction would. It takes its time, and is
+   * cancelled
+   * with its request.
+   */
+  draft?: boolean | null;
   /** Answer when the compaction has ended. */
   wait?: boolean | null;
   /**
@@ -1325,6 +1343,16 @@ export interface CompactParams {
   newSession?: boolean | null;
   /** Expected leaf. The request fails if another message or compaction follows this entry. */
   expectedLeafId?: EntryId | null;
+  /**
+   * Whether the compaction is written. Default: true. False makes the whole result, answers with it at its end, and
+   * writes
+   * nothing: for a host that applies it itself, also on a read-only session. Hooks are not asked, and it is cancelled
+   * with
+   * its request.
+   */
+  apply?: boolean | null;
+  /** With `apply: false` or `dryRun`: the entry that the context ends with. Default: the leaf. */
+  leafEntryId?: EntryId | null;
 }
 
 /** Method of a summary. */
@@ -1369,6 +1397,8 @@ export type CompactAnswer =
   | {
       /** Plan of the compaction. */
       preparation: Preparation;
+      /** With `draft`: the compaction that would be written. */
+      draft?: ShownDraft | null;
     };
 
 /** Outcome of an operation. */
@@ -1384,8 +1414,8 @@ export type Outcome =
 
 /** A completed compaction. */
 export interface CompactionResult {
-  /** Id of the compaction entry. */
-  entryId: EntryId;
+  /** Id of the compaction entry; null with `apply: false`. */
+  entryId: EntryId | null;
   /** Summary; null where the frame would exceed 60 KiB. `session/entry` returns it whole. */
   summary: string | null;
   /** Two sentences for a person; null like the summary where a hook supplied a long text. */
@@ -1412,6 +1442,17 @@ export interface CompactionResult {
   parts?: PartOrigins | null;
   /** Candidates that did not become the summary, or a part of it. */
   rejected: Rejected[];
+  /** Tokens of all requests to models together; null where none was asked. */
+  usage: MessageUsage | null;
+  /** Entries that the summary stands for. */
+  covered: Extent;
+  /** Entries that are kept verbatim. */
+  kept: Extent;
+  /**
+   * Facts that the summary does not have; null for a conversation that is too large to be read again. They stay in the
+   * session.
+   */
+  lost: Lost | null;
   /**
    * Entries that the compaction cuts or summarizes before any model has read them; absent where there are none. Where
    * the
@@ -1617,6 +1658,40 @@ export interface ContextFloor {
   latestTurn: number;
 }
 
+/** Tokens of requests, in the form of a message's `usage`. */
+export interface MessageUsage {
+  /** Input that was not cached. */
+  input: number;
+  /** Output. */
+  output: number;
+  /** Input that was read from the provider's cache. */
+  cacheRead: number;
+  /** Input that was written to the provider's cache. */
+  cacheWrite: number;
+  /** All of it. */
+  totalTokens: number;
+}
+
+/** A part of a context. */
+export interface Extent {
+  /** Number of its messages. */
+  entries: number;
+  /** Size of its messages before the compaction, in tokens. */
+  tokens: number;
+}
+
+/** The facts that are not in a summary, the first of each kind. They stay in the session. */
+export interface Lost {
+  /** Rules of the user. */
+  rules: string[];
+  /** Open tasks. */
+  todos: string[];
+  /** Errors that are not solved. */
+  errors: string[];
+  /** Files that were changed. */
+  files: string[];
+}
+
 /** An entry that a compaction cuts or summarizes before any model has read it. */
 export interface ShortenedEntry {
   /** The entry. `session/entry` returns it whole. */
@@ -1669,6 +1744,73 @@ export interface FileOps {
   read: string[];
   /** Files that were changed. */
   modified: string[];
+}
+
+/** A compaction before it is written. */
+export interface ShownDraft {
+  /** The summary, whole. */
+  summary: string;
+  /** Two sentences for a person; null where there are none. */
+  shortSummary: string | null;
+  /** First entry that is kept verbatim; null where none is. */
+  firstKeptEntryId: EntryId | null;
+  /** Size of the context before. */
+  tokensBefore: number;
+  /** Size of the context after. */
+  tokensAfter: number;
+  /** Method of the summary. */
+  method: SummaryMethod;
+  /** Facts that the summary does not have; null for a conversation that is too large to be read again. */
+  lost: Lost | null;
+}
+
+/** Params of `context/fit`. */
+export interface FitParams {
+  /** The messages, oldest first. */
+  messages: GivenMessage[];
+  /** Format of the messages, in the params and in the result. Default: `messages`. */
+  format?: MessageFormat | null;
+  /** System prompt beside the messages. */
+  system?: string | null;
+  /** Tools of the model. */
+  tools?: Tools | null;
+  /** Model that the messages are for. Default: the setting `defaultModel`. */
+  model?: ModelRefInput | null;
+  /** Size of its window, in tokens. Default: that of the model. */
+  contextWindow?: number | null;
+  /** Its longest answer, in tokens. */
+  maxOutputTokens?: number | null;
+  /**
+   * Size of the newest messages that are kept verbatim, in tokens. With it the messages are compacted also where they
+   * fit.
+   */
+  keepRecentTokens?: number | null;
+  /** Summary of the messages before the first one. The new summary continues it. */
+  previousSummary?: string | null;
+  /** Instructions for the summary: topics to keep above all. */
+  instructions?: string | null;
+}
+
+/** Result of `context/fit`. */
+export interface FitAnswer {
+  /** Messages that fit the window: the summary in messages of its own, then the kept messages as they were given. */
+  messages: AnyJson[];
+  /**
+   * The summary; null where nothing was summarized. The next request gives it back as `previousSummary` with the
+   * messages
+   * from `firstKeptIndex` on.
+   */
+  summary: string | null;
+  /** Place of the first kept message among the given ones; their number where none is kept. */
+  firstKeptIndex: number;
+  /** Size of the context before, with system prompt and tools. */
+  tokensBefore: number;
+  /** Size of the context after. */
+  tokensAfter: number;
+  /** Method of the summary; null where nothing was summarized. */
+  method: SummaryMethod | null;
+  /** Candidates that did not become the summary. */
+  rejected: Rejected[];
 }
 
 /** Result of `session/undo_compaction`. */
@@ -2620,15 +2762,25 @@ export type SessionEvent =
       /** Whether the turn is repeated afterwards. */
       willRetry: boolean;
     }
-  /** Progress of a compaction. */
+  /** Progress of a compaction. Steps of a stage and the share never fall, also where another model begins anew. */
   | {
       type: "compaction_progress";
       /** Current stage. */
       stage: Stage;
-      /** Finished steps of the stage. */
+      /** Finished steps of the stage. While the summary is made, its requests. */
       done: number;
       /** Steps of the stage. */
       total: number;
+      /** Part of the whole compaction that is done, from 0 to 1. */
+      share: number;
+      /** Model that writes the summary now. */
+      model?: ModelRef | null;
+      /**
+       * Time until the summary is made, in milliseconds, from the time of the requests before. Absent before the first
+       * one is
+       * done.
+       */
+      remainingMs?: number | null;
     }
   /** A piece of a summary that is being written. */
   | {
@@ -3329,6 +3481,20 @@ export interface CompactingAnswer {
   context?: string[] | null;
   /** Data that is stored with the compaction. Later compactions carry it on; the key `abridged` is not available. */
   preserveData?: AnyObject | null;
+}
+
+/** Params of `hook/session_compact_draft`. */
+export interface CompactDraftParams {
+  /** Id of the session. */
+  sessionId: SessionId;
+  /** Id of the operation. */
+  operationId: OperationId;
+  /** Reason of the compaction. */
+  reason: CompactionReason;
+  /** The draft. */
+  draft: ShownDraft;
+  /** Time after which the answer is ignored, in milliseconds. */
+  deadlineMs: number | null;
 }
 
 /** Params of `hook/session_before_tree`. */

@@ -10,6 +10,7 @@ pub mod files;
 mod harness;
 mod heard;
 mod ledger;
+pub mod lost;
 pub mod made;
 pub mod model;
 pub mod passages;

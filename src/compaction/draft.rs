@@ -13,6 +13,7 @@ use crate::{
     redact::Clean,
     summary::{
         extractive::Summary,
+        lost::Lost,
         made::{Made, Rejected, SummaryMethod},
         model::writer::Native,
     },
@@ -44,6 +45,8 @@ pub struct Draft {
     pub summary_times: Vec<u64>,
     /// Entries that it cuts or summarizes before any model has read them.
     pub shortened: Vec<Shortened>,
+    /// Facts that the summary does not have; `None` where they are not known.
+    pub lost: Option<Box<Lost>>,
 }
 
 /// The parts of a compaction that hooks supply beside its summary.
@@ -87,6 +90,7 @@ impl Draft {
             supplied: Supplied::default(),
             summary_times: Vec::new(),
             shortened: Vec::new(),
+            lost: None,
         }
         .measure()
     }

@@ -31,7 +31,7 @@ use crate::{
         shell,
         state::Capabilities,
     },
-    settings::known,
+    settings::checked,
     wire::rpc::Reply,
 };
 use serde::Serialize;
@@ -194,7 +194,7 @@ impl Drop for Tenancy {
 /// Refuses a misspelt key of a client's settings. Other unknown keys are named in the answer.
 fn check_keys<M: Method>(settings: Option<&Object>, reply: &mut Reply) -> Result<(), Failure> {
     let Some(settings) = settings else { return Ok(()) };
-    let unknown = known::unknown(&settings.0);
+    let unknown = checked::unknown(&settings.0);
     if let Some((key, meant)) = unknown.iter().find_map(|it| Some((&it.key, it.meant.as_ref()?))) {
         let what = format!("there is no such setting; did you mean {meant:?}?");
         return Err(Failure::params(format!("settings.{key}"), what));

@@ -72,6 +72,10 @@ client_requests! {
     /// this hook.
     HookCompacting = "hook/session_compacting": CompactingParams => CompactingAnswer;
 
+    /// Asks whether a compaction with this summary is written, is cancelled, or takes the summary of the answer. Sent after every
+    /// check, only to a client that registered this hook, and not for a summary of a hook.
+    HookCompactDraft = "hook/session_compact_draft": CompactDraftParams => BeforeCompactAnswer;
+
     /// Asks whether the leaf moves to another entry, stays, or takes the summary of the answer. Sent before every navigation, only
     /// to a client that registered this hook.
     HookBeforeTree = "hook/session_before_tree": BeforeTreeParams => BeforeTreeAnswer;

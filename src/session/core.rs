@@ -47,7 +47,7 @@ use crate::{
     ids::OperationId,
     log::Unfinished,
     models::learned::Learned,
-    protocol::{errors::Failure, types::Usage},
+    protocol::errors::Failure,
     session::core::{
         agenda::Unit,
         automatic::speculating,
@@ -200,12 +200,6 @@ impl Core {
     #[must_use]
     pub fn state(&self) -> &State {
         &self.base.state
-    }
-
-    /// The usage that clients were sent last.
-    #[must_use]
-    pub fn sent_usage(&self) -> &Usage {
-        &self.base.sent_usage
     }
 
     /// The hooks that the client answers for this session.

@@ -101,10 +101,13 @@ pub enum Read {
     Draft(Box<DraftRead>),
 }
 
+/// The plan of a draft that is not applied.
+pub type DraftPlan = Box<dyn FnOnce(&ModelAccess, &Blocking) -> Result<DraftOrder, Failure> + Send>;
+
 /// A draft that answers a request and changes nothing.
 pub struct DraftRead {
     /// Makes its order. Blocks.
-    pub plan: Box<dyn FnOnce(&ModelAccess, &Blocking) -> Result<DraftOrder, Failure> + Send>,
+    pub plan: DraftPlan,
     /// Makes the answer.
     pub answer: Box<dyn FnOnce(Result<Draft, Failure>) -> Answer + Send>,
     /// Cancels it.

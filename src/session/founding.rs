@@ -16,8 +16,9 @@ use crate::{
         spending::Spending,
     },
     ids::{EntryId, SessionId},
-    protocol::errors::Failure,
+    protocol::{errors::Failure, types::LONGEST_TITLE},
     settings::trust::Trust,
+    text,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -178,6 +179,14 @@ fn header(state: &State, stamps: &mut Stamps) -> Header {
     header
 }
 
+/// The title of a session that goes on from one with this title, so that a list tells them apart: a number at its end.
+fn next_title(title: &str) -> String {
+    let numbered = title.strip_suffix(')').and_then(|title| title.rsplit_once(" ("));
+    let numbered = numbered.and_then(|(title, number)| Some((title, number.parse::<u32>().ok()?.checked_add(1)?)));
+    let (title, number) = numbered.unwrap_or((title, 2));
+    format!("{} ({number})", text::shortened(title.to_owned(), LONGEST_TITLE - 16))
+}
+
 /// The first entries of a session.
 #[derive(Default)]
 struct Begun {
@@ -200,7 +209,7 @@ impl Begun {
             self.add("thinking_level_change", stamps.stamp(), &[("thinkingLevel", level.into())])?;
         }
         if let Some(title) = state.title() {
-            self.add("session_info", stamps.stamp(), &[("name", title.into())])?;
+            self.add("session_info", stamps.stamp(), &[("name", next_title(&title).into())])?;
         }
         if !state.data().is_empty() {
             let data = json!(state.data());
@@ -230,5 +239,18 @@ impl Begun {
         let data = json!({ "sessionId": state.id, "leafEntryId": state.visible_leaf() });
         let fields = [("customType", "abridged.parent".into()), ("data", data)];
         self.add("custom", Stamp { id, ..stamp }, &fields)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_that_goes_on_has_a_title_of_its_own() {
+        assert_eq!(next_title("Fix the login"), "Fix the login (2)");
+        assert_eq!(next_title("Fix the login (2)"), "Fix the login (3)");
+        assert_eq!(next_title("Fix (the login)"), "Fix (the login) (2)");
+        assert!(next_title(&"x".repeat(LONGEST_TITLE)).len() <= LONGEST_TITLE);
     }
 }

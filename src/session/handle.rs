@@ -151,9 +151,12 @@ impl SharedGlance {
         self.lock().status = status;
     }
 
-    pub(super) fn set_sizes(&self, percent: Option<f64>, entry_count: Option<usize>) {
-        let mut glance = self.lock();
-        (glance.percent, glance.entry_count) = (percent, entry_count);
+    pub(super) fn set_percent(&self, percent: Option<f64>) {
+        self.lock().percent = percent;
+    }
+
+    pub(super) fn set_entry_count(&self, entry_count: Option<usize>) {
+        self.lock().entry_count = entry_count;
     }
 
     /// The values now.

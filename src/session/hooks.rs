@@ -58,7 +58,9 @@ impl Hooks {
     /// Whether the client answers a hook of compactions.
     #[must_use]
     pub fn concerns_compaction(&self) -> bool {
-        self.answers(HookEvent::SessionBeforeCompact) || self.answers(HookEvent::SessionCompacting)
+        [HookEvent::SessionBeforeCompact, HookEvent::SessionCompacting, HookEvent::SessionCompactDraft]
+            .into_iter()
+            .any(|hook| self.answers(hook))
     }
 
     /// The hooks in force as clients see them. `None` where the client answers no hook.

@@ -34,7 +34,7 @@ use crate::{
     },
     protocol::{
         errors::Failure,
-        types::{CompactAnswer, CompactMethod, CompactParams, Preparation},
+        types::{CompactMethod, CompactParams, Preparation},
     },
     provider::keys,
     settings::Sourced,
@@ -262,20 +262,31 @@ pub fn dry_run(
     authors: &Authors,
     access: &ModelAccess,
     stop: &dyn Fn() -> bool,
-) -> Result<CompactAnswer, Failure> {
+) -> Result<Preparation, Failure> {
     let go_on = || if stop() { Err(Failure::Cancelled) } else { Ok(()) };
     guarded(|| {
         let settings = request.settings.clone();
         let candidates = candidates(&request, authors, None, access)?;
         let planned = request.plan(stop)?;
-        let summarizer = candidates.iter().find_map(|it| it.as_ref().ok());
-        let requests = summarizer.map(|it| draft::requests(&planned.plan, it, &settings, stop));
+        let preparation = preparation(&planned.plan, &candidates, &settings, stop);
         go_on()?;
-        let summarizer = summarizer.and_then(|it| it.named().cloned());
-        let preview = Preview::of(&planned.plan, &settings.settings);
-        let preparation = Preparation::of(&planned.plan, preview, summarizer, requests.unwrap_or(0));
-        Ok(CompactAnswer::DryRun { preparation })
+        Ok(preparation)
     })
+}
+
+/// What a compaction by this plan would do.
+#[must_use]
+pub fn preparation(
+    plan: &Plan,
+    candidates: &[Result<Candidate, Unfit>],
+    settings: &Sourced,
+    stop: &dyn Fn() -> bool,
+) -> Preparation {
+    let summarizer = candidates.iter().find_map(|it| it.as_ref().ok());
+    let requests = summarizer.map(|it| draft::requests(plan, it, settings, stop));
+    let summarizer = summarizer.and_then(|it| it.named().cloned());
+    let preview = Preview::of(plan, &settings.settings);
+    Preparation::of(plan, preview, summarizer, requests.unwrap_or(0))
 }
 
 /// The models that may write a summary for a session with this model, in order.

@@ -166,6 +166,7 @@ pub async fn run(mut opened: Opened, form: Form, inbox: Inbox, outbox: Arc<Outbo
         shell.log = shell.log.take().map(|log| recording.tap(log, opened.state.file.as_deref()));
         shell.recording = Some(Box::new(recording));
     }
+    shell.glance.set_percent(opened.state.usage().percent);
     let mut core = Core::new(opened.state, opened.left_behind, facts, seed, &at);
     shell.effects = core.effects().clone();
     shell.perform();
@@ -294,9 +295,9 @@ impl Shell {
         handled.map_err(|_| Defect)
     }
 
-    /// Lets others see the sizes of the session.
+    /// Lets others see the number of entries.
     fn look(&self, core: &Core) {
-        self.glance.set_sizes(core.sent_usage().percent, core.state().history().entry_count());
+        self.glance.set_entry_count(core.state().history().entry_count());
     }
 
     fn on_urgent(
@@ -503,6 +504,9 @@ impl World for Shell {
     }
 
     fn emit(&mut self, about: About, event: Event) {
+        if let Event::UsageUpdated { usage } = &event {
+            self.glance.set_percent(usage.percent);
+        }
         self.outbox.event(&self.session, &about, &event);
     }
 

@@ -146,6 +146,23 @@ pub fn all_valid(settings: &Value) -> Result<Value, Problem> {
     }
 }
 
+/// A key that is no setting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unknown {
+    /// The dotted key.
+    pub key: String,
+    /// The setting that it looks like, without the keys before it.
+    pub meant: Option<String>,
+}
+
+/// The keys of a client's settings that are no settings.
+#[must_use]
+pub fn unknown(settings: &Map<String, Value>) -> Vec<Unknown> {
+    let problems = check_all(&Value::Object(settings.clone()).to_string()).problems;
+    let keys = problems.into_iter().filter(|problem| problem.flaw == Flaw::Unknown).map(|problem| problem.key);
+    keys.map(|key| Unknown { meant: known::meant(&key), key }).collect()
+}
+
 /// Removes the numbers that only trusted layers may have from `value`, and returns them.
 pub fn tighten(value: &mut Value, trust: Trust) -> Vec<Outside> {
     let found = outside(value, trust);

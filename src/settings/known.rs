@@ -1,27 +1,10 @@
 //! The keys that settings may have, and those that a client or a file misspelt.
 
-use super::{Settings, checked::check_all, problem::Flaw};
+use super::Settings;
 use crate::text::spelling;
 use schemars::generate::SchemaSettings;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::sync::LazyLock;
-
-/// A key that is no setting.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unknown {
-    /// The dotted key.
-    pub key: String,
-    /// The setting that it looks like, without the keys before it.
-    pub meant: Option<String>,
-}
-
-/// The keys of a client's settings that are no settings.
-#[must_use]
-pub fn unknown(settings: &Map<String, Value>) -> Vec<Unknown> {
-    let problems = check_all(&Value::Object(settings.clone()).to_string()).problems;
-    let keys = problems.into_iter().filter(|problem| problem.flaw == Flaw::Unknown).map(|problem| problem.key);
-    keys.map(|key| Unknown { meant: meant(&key), key }).collect()
-}
 
 /// The setting that the last key of a dotted one looks like.
 #[must_use]
@@ -68,7 +51,6 @@ fn resolved(schema: &Value) -> &Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn a_misspelt_setting_is_known_at_every_depth() {
@@ -85,21 +67,5 @@ mod tests {
         ] {
             assert_eq!(meant(key).as_deref(), expected, "{key}");
         }
-    }
-
-    #[test]
-    fn the_unknown_keys_of_settings_are_listed() {
-        let settings = json!({"compaction": {"enabld": false, "zebra": 1}, "models": [{"provider": "p", "id": "m", "contxtWindow": 1}]});
-        let found = unknown(settings.as_object().expect("an object"));
-        let found: Vec<_> = found.iter().map(|it| (it.key.as_str(), it.meant.as_deref())).collect();
-        let expected = [
-            ("compaction.enabld", Some("enabled")),
-            ("compaction.zebra", None),
-            ("models[0].contxtWindow", Some("contextWindow")),
-        ];
-        for key in expected {
-            assert!(found.contains(&key), "{key:?} in {found:?}");
-        }
-        assert_eq!(found.len(), 3);
     }
 }

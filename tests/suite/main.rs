@@ -24,6 +24,7 @@ mod conservation;
 mod contributing;
 mod damage;
 mod dialects;
+mod drafts;
 mod editing;
 mod edits;
 mod english;

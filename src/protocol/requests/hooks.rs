@@ -6,7 +6,7 @@ use crate::{
     ids::{EntryId, OperationId, SessionId},
     protocol::{
         events::Reason,
-        types::{FileOps, Object},
+        types::{FileOps, Object, ShownDraft},
     },
     settings::CompactionSettings,
 };
@@ -126,6 +126,22 @@ pub struct CompactingParams {
     /// Data that the previous compaction carries for other programs and hooks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub previous_preserve_data: Option<Object>,
+    /// Time after which the answer is ignored, in milliseconds.
+    pub deadline_ms: Option<u64>,
+}
+
+/// Params of `hook/session_compact_draft`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CompactDraftParams {
+    /// Id of the session.
+    pub session_id: SessionId,
+    /// Id of the operation.
+    pub operation_id: OperationId,
+    /// Reason of the compaction.
+    pub reason: Reason,
+    /// The draft.
+    pub draft: ShownDraft,
     /// Time after which the answer is ignored, in milliseconds.
     pub deadline_ms: Option<u64>,
 }

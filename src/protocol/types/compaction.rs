@@ -1,7 +1,11 @@
 //! Params and results of compaction and cancellation.
 
 use crate::{
-    compaction::{draft::Shortened, plan::Plan, preview::Preview},
+    compaction::{
+        draft::{Draft, Shortened},
+        plan::Plan,
+        preview::Preview,
+    },
     conversation::{entry::Entry, message, tokens::Scale},
     ids::{EntryId, OperationId, SessionId},
     models::ModelRef,
@@ -10,7 +14,10 @@ use crate::{
 
 pub use crate::{
     compaction::request::Initiator,
-    summary::made::{PartOrigins, Rejected, SummaryMethod},
+    summary::{
+        lost::Lost,
+        made::{PartOrigins, Rejected, SummaryMethod},
+    },
 };
 
 use schemars::JsonSchema;
@@ -102,6 +109,10 @@ pub struct CompactParams {
     /// Report the plan without writing.
     #[serde(default)]
     pub dry_run: Option<bool>,
+    /// With `dryRun`: makes the summary, too, and asks models for it as the compaction would. It takes its time, and is cancelled
+    /// with its request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub draft: Option<bool>,
     /// Answer when the compaction has ended.
     #[serde(default)]
     pub wait: Option<bool>,
@@ -142,6 +153,7 @@ impl CompactParams {
             when: None,
             initiator: None,
             dry_run: None,
+            draft: None,
             wait: None,
             new_session: None,
             expected_leaf_id: None,
@@ -250,7 +262,10 @@ pub enum CompactAnswer {
     /// With `dryRun`: the plan.
     DryRun {
         /// Plan of the compaction.
-        preparation: Preparation,
+        preparation: Box<Preparation>,
+        /// With `draft`: the compaction that would be written.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        draft: Option<Box<ShownDraft>>,
     },
 }
 
@@ -304,6 +319,8 @@ pub struct CompactionResult {
     pub covered: Extent,
     /// Entries that are kept verbatim.
     pub kept: Extent,
+    /// Facts that the summary does not have; null for a conversation that is too large to be read again. They stay in the session.
+    pub lost: Option<Lost>,
     /// Entries that the compaction cuts or summarizes before any model has read them; absent where there are none. Where the
     /// frame would exceed 60 KiB, the last ones are left out: the compaction entry has an edit for each entry that is cut.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -371,6 +388,43 @@ impl From<&Shortened> for ShortenedEntry {
     fn from(shortened: &Shortened) -> Self {
         let Shortened { entry, before, after } = shortened.clone();
         Self { entry_id: entry, tokens_before: before, tokens_after: after }
+    }
+}
+
+/// A compaction before it is written.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ShownDraft {
+    /// The summary, whole.
+    pub summary: String,
+    /// Two sentences for a person; null where there are none.
+    pub short_summary: Option<String>,
+    /// First entry that is kept verbatim; null where none is.
+    pub first_kept_entry_id: Option<EntryId>,
+    /// Size of the context before.
+    pub tokens_before: u64,
+    /// Size of the context after.
+    pub tokens_after: u64,
+    /// Method of the summary.
+    pub method: SummaryMethod,
+    /// Facts that the summary does not have; null for a conversation that is too large to be read again.
+    pub lost: Option<Lost>,
+}
+
+impl ShownDraft {
+    /// A draft as a client sees it.
+    #[must_use]
+    pub fn of(draft: &Draft) -> Self {
+        let short = draft.summary.short.trim();
+        Self {
+            summary: draft.summary.text.to_string(),
+            short_summary: (!short.is_empty()).then(|| short.to_owned()),
+            first_kept_entry_id: draft.plan.first_kept_id().cloned(),
+            tokens_before: draft.plan.demand.tokens_before,
+            tokens_after: draft.tokens_after,
+            method: draft.origin().method,
+            lost: draft.lost.as_deref().cloned(),
+        }
     }
 }
 

@@ -14,13 +14,16 @@ pub enum HookEvent {
     SessionBeforeCompact,
     /// Asked before a summary is made. It adds context, changes the prompt, and stores data of its own.
     SessionCompacting,
+    /// Asked before a compaction is written. It cancels the compaction or edits the summary.
+    SessionCompactDraft,
     /// Asked before the leaf moves to another branch. It cancels the move or supplies the summary of the branch.
     SessionBeforeTree,
 }
 
 impl HookEvent {
     /// Every hook.
-    pub const ALL: [Self; 3] = [Self::SessionBeforeCompact, Self::SessionCompacting, Self::SessionBeforeTree];
+    pub const ALL: [Self; 4] =
+        [Self::SessionBeforeCompact, Self::SessionCompacting, Self::SessionCompactDraft, Self::SessionBeforeTree];
 
     /// Name on the wire, without the prefix.
     #[must_use]
@@ -28,6 +31,7 @@ impl HookEvent {
         match self {
             Self::SessionBeforeCompact => "session_before_compact",
             Self::SessionCompacting => "session_compacting",
+            Self::SessionCompactDraft => "session_compact_draft",
             Self::SessionBeforeTree => "session_before_tree",
         }
     }

@@ -32,7 +32,8 @@ use crate::{
         cleaner::Cleaner,
         extractive::{self, Wishes},
         files::FileLists,
-        made::{Made, Rejected, SummaryPart},
+        lost::Lost,
+        made::{Made, Rejected, SummaryMethod, SummaryPart},
         model::{
             brief::{Brief, Subject},
             material::Material,
@@ -73,13 +74,41 @@ pub async fn draft(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Dra
         }
         tell(step);
     };
+    let (origin, settings, stop) = (origin_of(&job), job.order.settings.clone(), job.order.stop.clone());
+    let (hooks, access) = (job.order.hooks.clone(), job.access.clone());
     let mut draft = caught(drafted(job, pool, &counted)).await.unwrap_or_else(|| Err(defect()))?;
     draft.made.usage = *spent.lock().unwrap_or_else(PoisonError::into_inner);
+    let (sourced, stopped) = (settings.clone(), stop.clone());
+    let lost = move |draft| with_lost(draft, &sourced.settings, &|| stopped.requested());
+    // A small span takes less time than the way to another thread.
+    draft = match draft.plan.span().bytes() > SMALL {
+        true => blocking(pool, move || Ok(lost(draft))).await?,
+        false => lost(draft),
+    };
+    if let Some(order) = hooks.filter(|_| draft.made.method != SummaryMethod::Hook) {
+        let asking = Asking { order: &order, origin: &origin, settings: &settings, access: &access, tell };
+        let asked = Box::pin(asking.of_draft(draft, pool));
+        draft = stop.unless_requested(asked).await.unwrap_or(Err(Failure::Cancelled))?;
+    }
     // Only edits cut an entry.
     if draft.edits.is_empty() && draft.plan.summarized_unread().is_empty() {
         return Ok(draft);
     }
     blocking(pool, move || Ok(ladder::completed(draft))).await
+}
+
+fn origin_of(job: &DraftJob) -> Origin {
+    Origin { session: job.session.clone(), operation: job.order.id.clone(), trigger: job.order.trigger }
+}
+
+/// A span whose facts are gathered without another thread, in bytes: a millisecond.
+const SMALL: usize = 64 * 1024;
+
+/// The draft with the facts that its summary does not have. A defect there costs these facts alone.
+fn with_lost(mut draft: Draft, settings: &Settings, stop: &dyn Fn() -> bool) -> Draft {
+    let lost = catch_unwind(AssertUnwindSafe(|| Lost::of(draft.plan.span(), &draft.summary.text, settings, stop)));
+    draft.lost = lost.unwrap_or_default().map(Box::new);
+    draft
 }
 
 async fn drafted(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Draft, Failure> {

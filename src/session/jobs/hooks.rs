@@ -18,10 +18,10 @@ use crate::{
         errors::Failure,
         events::{HookOutcome, Reason},
         requests::{
-            BeforeCompactAnswer, BeforeCompactParams, ClientRequest as _, CompactingAnswer, CompactingParams,
-            HookBeforeCompact, HookCompacting, HookPreparation, SuppliedCompaction,
+            BeforeCompactAnswer, BeforeCompactParams, ClientRequest as _, CompactDraftParams, CompactingAnswer,
+            CompactingParams, HookBeforeCompact, HookCompactDraft, HookCompacting, HookPreparation, SuppliedCompaction,
         },
-        types::{HookEvent, Object},
+        types::{HookEvent, Object, ShownDraft},
     },
     redact::Clean,
     session::hooks::Hooks,
@@ -29,6 +29,7 @@ use crate::{
     summary::{
         extractive::Summary,
         files::FileLists,
+        lost::Lost,
         made::{Made, Rejected, SummaryMethod},
         model::check::{self, Rejection},
     },
@@ -173,6 +174,58 @@ impl Asking<'_> {
         }
     }
 
+    /// Asks the hook about a draft, and returns the draft that is written: this one, or one with the summary of the answer.
+    ///
+    /// # Errors
+    /// When the hook cancels the compaction, or fails and its registration says `abort`.
+    pub async fn of_draft(&self, draft: Draft, pool: &dyn Pool) -> Result<Draft, Failure> {
+        let hook = HookEvent::SessionCompactDraft;
+        if !self.order.hooks.answers(hook) {
+            return Ok(draft);
+        }
+        let questions = self.questions();
+        let sent = questions.begins(hook);
+        let params = CompactDraftParams {
+            session_id: self.origin.session.clone(),
+            operation_id: self.origin.operation.clone(),
+            reason: self.order.reason,
+            draft: ShownDraft::of(&draft),
+            deadline_ms: questions.deadline(),
+        };
+        sent.wait().await;
+        let answer = match questions.ask(HookCompactDraft::NAME, json!(params)).await {
+            Ok(answer) => answer.unwrap_or(BeforeCompactAnswer::Continue {}),
+            Err(unusable) => return questions.fails(hook, unusable).map(|()| draft),
+        };
+        match answer {
+            BeforeCompactAnswer::Continue {} => {
+                questions.ends(hook, HookOutcome::Ok, None);
+                Ok(draft)
+            }
+            BeforeCompactAnswer::Cancel { reason } => {
+                questions.ends(hook, HookOutcome::Cancelled, reason);
+                Err(Failure::Cancelled)
+            }
+            BeforeCompactAnswer::Replace { compaction } => {
+                let (shown, sourced) = (draft.clone(), self.settings.clone());
+                let replaced = move || Ok(replacement(&shown, *compaction, &sourced.settings));
+                match blocking(pool, replaced).await.unwrap_or_else(|failure| Err(failure.to_string())) {
+                    Ok(replaced) => {
+                        questions.ends(hook, HookOutcome::Replaced, None);
+                        Ok(replaced)
+                    }
+                    Err(why) => {
+                        let why = clipped(&why);
+                        questions.ends(hook, HookOutcome::Error, Some(format!("its summary is not used: {why}")));
+                        let refused = Rejected { method: SummaryMethod::Hook, model: None, why, error: None };
+                        let rejected = draft.made.rejected.iter().cloned().chain([refused]).collect();
+                        Ok(Draft { made: Made { rejected, ..draft.made.clone() }, ..draft })
+                    }
+                }
+            }
+        }
+    }
+
     async fn compacting(&self, plan: &Plan) -> Result<Additions, Failure> {
         let hook = HookEvent::SessionCompacting;
         if !self.order.hooks.answers(hook) {
@@ -236,6 +289,20 @@ fn of_the_hook(data: Option<&Object>, carried: &Map<String, Value>) -> Result<Ma
         ));
     }
     Ok(data.clone())
+}
+
+/// The draft with the summary that a client gives in its place. Its cut stays, and so do lines and data of other hooks.
+fn replacement(shown: &Draft, compaction: SuppliedCompaction, settings: &Settings) -> Result<Draft, String> {
+    let supplied = draft(&shown.plan, compaction, settings)?;
+    let mut data = shown.supplied.data.clone();
+    data.extend(supplied.supplied.data);
+    let supplied = Draft {
+        made: Made { rejected: shown.made.rejected.clone(), usage: shown.made.usage, ..supplied.made },
+        supplied: Supplied { data, ..supplied.supplied },
+        ..supplied
+    };
+    let lost = Lost::of(supplied.plan.span(), &supplied.summary.text, settings, &|| false);
+    Ok(Draft { lost: lost.map(Box::new), ..supplied })
 }
 
 /// The draft of a supplied compaction, or the reason why it is not used.

@@ -345,3 +345,19 @@ fn every_number_is_held_within_its_range_in_a_file() {
         }
     }
 }
+
+#[test]
+fn the_unknown_keys_of_settings_are_listed() {
+    let settings = json!({"compaction": {"enabld": false, "zebra": 1}, "models": [{"provider": "p", "id": "m", "contxtWindow": 1}]});
+    let found = unknown(settings.as_object().expect("an object"));
+    let found: Vec<_> = found.iter().map(|it| (it.key.as_str(), it.meant.as_deref())).collect();
+    let expected = [
+        ("compaction.enabld", Some("enabled")),
+        ("compaction.zebra", None),
+        ("models[0].contxtWindow", Some("contextWindow")),
+    ];
+    for key in expected {
+        assert!(found.contains(&key), "{key:?} in {found:?}");
+    }
+    assert_eq!(found.len(), 3);
+}

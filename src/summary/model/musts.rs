@@ -93,7 +93,28 @@ fn commands(sentence: &str) -> bool {
 /// Longest rule, in characters: a sentence.
 const LONGEST: usize = 400;
 
+/// The kinds of facts that a summary must have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A rule of the user.
+    Rule,
+    /// An error that is not solved.
+    Error,
+    /// An open task.
+    Task,
+}
+
 impl Must {
+    /// The kind.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        match self.heading {
+            Heading::Constraints => Kind::Rule,
+            Heading::Blocked => Kind::Error,
+            Heading::NextSteps => Kind::Task,
+        }
+    }
+
     /// The text, as it is added.
     #[must_use]
     pub fn text(&self) -> &str {

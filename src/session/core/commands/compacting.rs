@@ -11,13 +11,12 @@ mod tests;
 mod unapplied;
 
 use crate::{
-    ask::{access::ModelAccess, rank::Rank},
+    ask::rank::Rank,
     compaction::{
         draft::Draft,
         request::{Cause, PlanRequest},
     },
     ids::OperationId,
-    log::sealed::Blocking,
     protocol::{
         SessionCompact,
         errors::Failure,
@@ -35,8 +34,8 @@ use crate::{
             upkeep::Upkeep,
             work::{Request, Unstarted, Work},
         },
-        effects::{Answer, Ticket},
-        jobs::{self, Authors, Focus, Job, PlanMade, PlanOrder},
+        effects::Ticket,
+        jobs::{Authors, Focus, Job, PlanMade, PlanOrder},
         kind::{OperationKind, Product},
         operation::Operation,
         operations::{Asked, End},
@@ -119,7 +118,7 @@ pub(in crate::session::core) fn begin(
     }
     if time == Time::Aside {
         match params.dry_run {
-            Some(true) => dry_run(base, params, authors, ticket),
+            Some(true) if params.draft != Some(true) => unapplied::plan(base, params, authors, ticket),
             _ => unapplied::begin(base, params, authors, ticket),
         }
         return Vec::new();
@@ -149,20 +148,6 @@ fn contradicts(params: &CompactParams) -> Result<(), Failure> {
         }
         _ => Ok(()),
     }
-}
-
-/// Answers with the plan of a compaction.
-fn dry_run(base: &mut Base, params: CompactParams, authors: Authors, ticket: Ticket) {
-    let Some(planning) = unapplied::planning(base, &params) else {
-        return base.await_index(Command::Compact(params), ticket);
-    };
-    let stop = base.reads.stop.clone();
-    let read = move |access: &ModelAccess, blocking: &Blocking| {
-        let stop = || stop.requested() || blocking.is_stopped();
-        let planned = planning(blocking).and_then(|request| jobs::dry_run(request, &authors, access, &stop));
-        Answer::from(planned)
-    };
-    base.reads.start_outside(ticket, read);
 }
 
 /// The request for the plan of a compaction that a client asks for.

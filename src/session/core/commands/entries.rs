@@ -196,7 +196,7 @@ fn page_before<'a>(path: &Path, params: &'a EntriesParams) -> Option<(Page<'a>, 
             Some(oldest) => oldest,
         },
     };
-    (path.position(&oldest.id) == Some(end - 1 - oldest.number)).then(|| (page, Some(oldest.id)))
+    (path.position(&oldest.id) == Some(end - 1 - oldest.number)).then_some((page, Some(oldest.id)))
 }
 
 /// A page that is being filled.

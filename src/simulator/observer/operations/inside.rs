@@ -20,6 +20,7 @@ fn of(event: &Event) -> Option<Inside> {
             let hook = match hook {
                 HookEvent::SessionBeforeCompact => "session_before_compact",
                 HookEvent::SessionCompacting => "session_compacting",
+                HookEvent::SessionCompactDraft => "session_compact_draft",
                 HookEvent::SessionBeforeTree => "session_before_tree",
             };
             Some(Inside::Hook { hook: hook.to_owned() })

@@ -111,6 +111,7 @@ pub fn result(entry: &Entry, tokens_after: u64) -> CompactionResult {
         usage: None,
         covered: Extent::default(),
         kept: Extent::default(),
+        lost: None,
         shortened: Vec::new(),
     }
 }

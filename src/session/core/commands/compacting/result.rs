@@ -35,11 +35,15 @@ pub fn sent(entry: &Entry, draft: &Draft) -> Option<Box<CompactionResult>> {
         usage: made.usage.map(MessageUsage::from),
         covered: Extent::of(draft.plan.summarized(), scale),
         kept: Extent::of(draft.plan.kept(), scale),
+        lost: draft.lost.as_deref().cloned(),
         shortened: draft.shortened.iter().map(ShortenedEntry::from).collect(),
     });
     let too_large = |result: &CompactionResult| escaped_len(entry::raw(result).get()) > LARGEST_RESULT;
     if too_large(&result) {
         result.summary = None;
+    }
+    if too_large(&result) {
+        result.lost = None;
     }
     while too_large(&result) && halve(&mut result.details) {}
     while too_large(&result) && result.rejected.pop().is_some() {}

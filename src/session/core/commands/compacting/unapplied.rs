@@ -2,7 +2,7 @@
 
 use super::{requested_plan, result::sent};
 use crate::{
-    ask::rank::Rank,
+    ask::{access::ModelAccess, rank::Rank},
     compaction::{draft::Draft, request::PlanRequest},
     conversation::{
         entry::{Entry, Stamp},
@@ -13,7 +13,7 @@ use crate::{
     log::sealed::Blocking,
     protocol::{
         errors::Failure,
-        types::{CompactAnswer, CompactParams, CompactionResult, Outcome},
+        types::{CompactAnswer, CompactParams, CompactionResult, Outcome, Preparation, ShownDraft},
     },
     session::{
         core::{base::Base, command::Command},
@@ -23,6 +23,7 @@ use crate::{
         state::View,
     },
 };
+use std::sync::{Arc, OnceLock};
 
 /// Finds the path of a plan. It may read the file.
 pub(super) type Planning = Box<dyn FnOnce(&Blocking) -> Result<PlanRequest, Failure> + Send>;
@@ -54,6 +55,20 @@ fn at(request: PlanRequest, view: View, path: Path) -> PlanRequest {
     }
 }
 
+/// Answers with the plan of a compaction.
+pub(super) fn plan(base: &mut Base, params: CompactParams, authors: Authors, ticket: Ticket) {
+    let Some(planning) = planning(base, &params) else {
+        return base.await_index(Command::Compact(params), ticket);
+    };
+    let stop = base.reads.stop.clone();
+    let read = move |access: &ModelAccess, blocking: &Blocking| {
+        let stop = || stop.requested() || blocking.is_stopped();
+        let planned = planning(blocking).and_then(|request| jobs::dry_run(request, &authors, access, &stop));
+        Answer::from(planned.map(|plan| CompactAnswer::DryRun { preparation: Box::new(plan), draft: None }))
+    };
+    base.reads.start_outside(ticket, read);
+}
+
 /// Makes the result. It is cancelled with its request, or with the session.
 pub(super) fn begin(base: &mut Base, params: CompactParams, authors: Authors, ticket: Ticket) {
     let Some(planning) = planning(base, &params) else {
@@ -61,12 +76,18 @@ pub(super) fn begin(base: &mut Base, params: CompactParams, authors: Authors, ti
     };
     let (id, stamp, stop) = (base.stamps.operation(), base.stamps.stamp(), base.reads.stop.child());
     let (settings, order_stop, order_id) = (base.state.settings().clone(), stop.clone(), id.clone());
+    // A dry run shows its plan beside the draft.
+    let planned = (params.dry_run == Some(true)).then(Arc::<OnceLock<Preparation>>::default);
+    let shown = planned.clone();
     let focus = Focus::of(params);
     let plan = move |access: &_, blocking: &_| {
         let (id, stop) = (order_id, order_stop);
         let request = planning(blocking)?;
         let order = PlanOrder { id: id.clone(), request, authors, former: None, stop: stop.clone() };
         let PlanMade { planned, candidates, only, .. } = jobs::plan(order, access)?;
+        if let Some(shown) = shown {
+            let _ = shown.set(jobs::preparation(&planned.plan, &candidates, &settings, &|| stop.requested()));
+        }
         Ok(DraftOrder {
             id,
             trigger: OperationKind::BY_CLIENT.trigger(),
@@ -88,7 +109,16 @@ pub(super) fn begin(base: &mut Base, params: CompactParams, authors: Authors, ti
         Err(failure @ (Failure::InvalidParams { .. } | Failure::NotFound { .. } | Failure::NothingToCompact(_))) => {
             Answer::Failed(failure)
         }
-        draft => Answer::ok(&ended(id, &stamp, draft)),
+        draft => match planned {
+            None => Answer::ok(&ended(id, &stamp, draft)),
+            Some(planned) => Answer::from(draft.and_then(|draft| {
+                let preparation = planned.get().cloned().ok_or_else(defect)?;
+                Ok(CompactAnswer::DryRun {
+                    preparation: Box::new(preparation),
+                    draft: Some(Box::new(ShownDraft::of(&draft))),
+                })
+            })),
+        },
     };
     base.reads.start_draft(ticket, DraftRead { plan: Box::new(plan), answer: Box::new(answer), stop });
 }
