@@ -678,13 +678,34 @@ export interface Queued {
 export interface RunningOperation {
   /** Id of the operation. */
   operationId: OperationId;
-  /** Kind of the operation: `compaction`, `recovery`, `idle` or `speculation`. */
-  kind: string;
+  /** Kind of the operation. */
+  kind: OperationName;
   /** Reason of the operation. */
   reason: string;
   /** Time of its start. */
   startedAt: string;
 }
+
+/** Kinds of operations. A later version may add some. */
+export type OperationName =
+  /** The older part of the context becomes a summary. */
+  | "compaction"
+  /** A failed answer is removed, and the turn gets a context to be repeated with. */
+  | "recovery"
+  /** Maintenance of a session whose user is away. */
+  | "idle"
+  /** A summary ahead of the threshold. It has no events. */
+  | "speculation"
+  /** The leaf moves without a summary. */
+  | "navigation"
+  /** The leaf moves, and the branch that is left is summarized. */
+  | "branch_summary"
+  /** Knowledge of another session is extracted. */
+  | "reference"
+  /** A new session goes on. */
+  | "handoff"
+  /** A turn of the model. */
+  | "turn";
 
 /** An operation that was asked for and waits for its start. */
 export interface WaitingOperation {
@@ -1300,8 +1321,8 @@ export interface Cancelled {
   operationId?: OperationId | null;
   /** Id of the turn. */
   turnId?: OperationId | null;
-  /** Kind of the operation: `compaction`, `recovery`, `idle`, `speculation` or `turn`. */
-  kind: string;
+  /** Kind of the operation. */
+  kind: OperationName;
 }
 
 /** Params of `session/compact`. */
@@ -1565,8 +1586,8 @@ export type ErrorData =
   | {
       code: "not_found";
       retryable: boolean;
-      /** Kind of the thing: `session` or `entry`. */
-      kind: string;
+      /** Kind of the thing. */
+      kind: ThingName;
     }
   /** Another operation runs. */
   | {
@@ -1575,7 +1596,7 @@ export type ErrorData =
       /** Id of that operation. */
       operationId: OperationId;
       /** Kind of that operation. */
-      kind: string;
+      kind: OperationName;
     }
   /** Another process owns the session. */
   | {
@@ -1632,6 +1653,17 @@ export type ErrorData =
       /** Supported versions. */
       supported: number[];
     };
+
+/** Kinds of things that a request names. A later version may add some. */
+export type ThingName =
+  /** A session. */
+  | "session"
+  /** An entry. */
+  | "entry"
+  /** A compaction or a reset that could be undone. */
+  | "compaction"
+  /** A pin. */
+  | "pin";
 
 /** Reasons why there is nothing to compact. */
 export type WhyNothing =

@@ -25,7 +25,7 @@ struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
     /// Level of the log on stderr: error, warn, info, debug or trace. Payloads and keys are never logged.
-    #[arg(long, global = true, env = "ABRIDGED_LOG", default_value = "warn", value_name = "LEVEL")]
+    #[arg(long, global = true, env = "ABRIDGED_LOG", default_value = "warn", value_name = "LEVEL", value_parser = level)]
     log: tracing::Level,
 }
 
@@ -257,6 +257,14 @@ const APIS: [&str; 4] = ["anthropic", "openai_chat", "openai_responses", "google
 impl ModelArguments {
     fn named(self) -> Option<Named> {
         Some(Named { model: self.model?, base_url: self.base_url, api: self.api })
+    }
+}
+
+/// A level of the log. An empty variable is one that is not set.
+fn level(name: &str) -> Result<tracing::Level, String> {
+    match name {
+        "" => Ok(tracing::Level::WARN),
+        name => name.parse().map_err(|_| "expected error, warn, info, debug or trace".to_owned()),
     }
 }
 

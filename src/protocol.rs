@@ -8,6 +8,7 @@ pub mod notices;
 pub mod notifications;
 pub mod requests;
 pub mod schema;
+mod settings_page;
 pub mod transcripts;
 pub mod types;
 pub mod typescript;

@@ -7,7 +7,7 @@ pub mod core;
 mod data;
 pub mod effects;
 pub mod fault;
-pub mod fitting;
+
 pub mod forking;
 pub mod founding;
 pub mod gate;

@@ -2,7 +2,7 @@
 
 use super::{
     client::{Client, Start},
-    interrupt,
+    interrupt::{self, INTERRUPTED},
     model::Named,
     named,
     print::{self, plain},
@@ -42,9 +42,6 @@ enum Happening {
     /// Ctrl-C.
     Interrupt,
 }
-
-/// The exit code after Ctrl-C, as of a shell.
-const INTERRUPTED: i32 = 130;
 
 /// Compacts a session file.
 ///

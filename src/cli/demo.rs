@@ -8,6 +8,7 @@ mod watched;
 use super::{
     client::Client,
     compact::refused,
+    interrupt::{self, INTERRUPTED},
     model::Named,
     paint::Paint,
     print::{self, Form, Printer},
@@ -41,6 +42,11 @@ pub fn run(model: Option<&Named>, output: Output) -> Result<i32, String> {
         Some(Err(why)) => return Ok(refused(&why)),
     };
     let home = Home::make()?;
+    let folder = home.folder.clone();
+    interrupt::on_ctrl_c(move || {
+        let _ = fs::remove_dir_all(&folder);
+        std::process::exit(INTERRUPTED)
+    });
     match chosen {
         Some(chosen) => watched::run(&home, &chosen, output == Output::Dialogue),
         None => rescue(&home, output),

@@ -16,6 +16,7 @@ use crate::{
     models::{
         ModelRef,
         catalog::{Known, ListedModel},
+        known,
         learned::{LearnedWindow, WindowOrigin},
         windows::Windows,
     },
@@ -50,6 +51,8 @@ struct Findings {
     values: Vec<Setting>,
     prompts: Vec<OwnPrompt>,
     models: Vec<Model>,
+    /// The known providers with a key in the environment, and its variable.
+    keys: Vec<(&'static str, &'static str)>,
     costs: Costs,
     problems: Vec<Finding>,
 }
@@ -168,6 +171,7 @@ fn find(places: &Places, folder: PathBuf, ask: bool) -> Result<Findings, String>
         prompts: files.overridden(Some(&folder)).map(own_prompt).collect(),
         folder,
         models,
+        keys: known::with_keys(|name| variable(name).is_some()),
         problems,
     })
 }
@@ -345,8 +349,15 @@ fn picture(findings: &Findings, paint: &Paint) -> String {
         part("Prompts", prompts);
     }
     let models: Vec<_> = findings.models.iter().flat_map(|model| rows_of(model, paint)).collect();
-    let none = "none is set; a session's own is asked if its key is there, and else summaries are extracted";
-    part("Models", if models.is_empty() { nothing(none) } else { models });
+    let keys: Vec<String> =
+        findings.keys.iter().map(|(provider, name)| format!("{} (${name})", plain(provider))).collect();
+    let mut lines = if models.is_empty() { nothing("the settings name none") } else { models };
+    lines.extend(nothing(&match keys.as_slice() {
+        [] => "no key of a known provider is in the environment: sessions of other models get extracted summaries"
+            .to_owned(),
+        keys => format!("sessions of these providers are summarized by their own models: {}", keys.join(", ")),
+    }));
+    part("Models", lines);
 
     part("Costs of summaries", findings.costs.rows());
 

@@ -2,11 +2,13 @@
 
 use super::{Daemon, routes::DaemonMethod};
 use crate::{
-    conversation::entry::Stamps,
     protocol::{ContextFit, errors::Failure, types::FitParams},
     session::{
-        fitting::{Fitting, Next},
-        jobs::{draft::DraftJob, pool::wait_for_draft},
+        jobs::{
+            draft::DraftJob,
+            fitting::{Fitting, Next},
+            pool::wait_for_draft,
+        },
         stop::Stop,
     },
     wire::rpc::Reply,
@@ -28,7 +30,7 @@ impl DaemonMethod for ContextFit {
 
 fn fit(daemon: &Daemon, params: FitParams, stop: &Stop) -> Result<crate::protocol::types::FitAnswer, Failure> {
     let access = daemon.access.clone();
-    let fitting = Fitting::new(params, &daemon.settings.general_layers(), access.windows.learned(), Stamps::system())?;
+    let fitting = Fitting::new(params, &daemon.settings.general_layers(), access.windows.learned())?;
     match fitting.plan(&access, stop.clone())? {
         Next::Fits(answer) => Ok(answer),
         Next::Draft(order, fitting) => {

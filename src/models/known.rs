@@ -64,6 +64,12 @@ pub fn provider(name: &str) -> Option<&'static KnownProvider> {
     PROVIDERS.iter().find(|it| it.name == name)
 }
 
+/// The known providers whose key stands in a variable for which `is_set` holds, each with that variable.
+pub fn with_keys(is_set: impl Fn(&str) -> bool) -> Vec<(&'static str, &'static str)> {
+    let key = |provider: &'static KnownProvider| provider.key_env.iter().copied().find(|name| is_set(name));
+    PROVIDERS.iter().filter_map(|provider| Some((provider.name, key(provider)?))).collect()
+}
+
 /// Providers by the names that other agents write into sessions, so that these mean the same here: `zai` is the
 /// address of its coding plans, `minimax` that for Anthropic's SDK.
 #[rustfmt::skip]

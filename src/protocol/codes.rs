@@ -1,6 +1,7 @@
 //! The table of errors: number, name and the fields of `error.data`. `errors.rs` has the errors themselves, with their
 //! texts and values; a test holds the values to the fields.
 
+use super::types::{OperationName, ThingName};
 use crate::ids::{EntryId, OperationId};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
@@ -86,15 +87,15 @@ errors! {
     }
     /// The named thing does not exist.
     -32002 NotFound = "not_found" {
-        /// Kind of the thing: `session` or `entry`.
-        kind: String,
+        /// Kind of the thing.
+        kind: ThingName,
     }
     /// Another operation runs.
     -32003 Busy = "busy" {
         /// Id of that operation.
         operation_id: OperationId,
         /// Kind of that operation.
-        kind: String,
+        kind: OperationName,
     }
     /// Another process owns the session.
     -32004 Locked = "locked" {

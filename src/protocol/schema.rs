@@ -1,8 +1,9 @@
-//! The protocol for programs, generated from the tables: `openrpc.json`, `schema.json`, `abridged.d.ts` and the
+//! The protocol for programs, generated from the tables: `openrpc.json`, `schema.json`, `abridged.d.ts`, the settings and the
 //! dialogues.
 
 use super::{
-    codes::ErrorObject, methods, notifications::notifications, requests::client_requests, transcripts, typescript,
+    codes::ErrorObject, methods, notifications::notifications, requests::client_requests, settings_page, transcripts,
+    typescript,
 };
 use crate::settings::Settings;
 use schemars::{SchemaGenerator, generate::SchemaSettings};
@@ -18,6 +19,7 @@ pub fn files() -> Vec<(String, String)> {
         ("openrpc.json".to_owned(), text(&openrpc())),
         ("schema.json".to_owned(), text(&schema)),
         ("abridged.d.ts".to_owned(), typescript::declarations(&schema)),
+        ("SETTINGS.md".to_owned(), settings_page::page()),
     ];
     files.extend(transcripts::ALL.iter().map(|it| (format!("transcripts/{}.jsonl", it.name), it.text.to_owned())));
     files

@@ -6,9 +6,10 @@ mod connection;
 mod fitting;
 mod forking;
 mod hooks;
+mod kinds;
 mod messages;
-mod not_built;
 mod reading;
+mod set_elsewhere;
 mod settings;
 mod shapes;
 mod spending;
@@ -24,9 +25,10 @@ pub use connection::*;
 pub use fitting::*;
 pub use forking::*;
 pub use hooks::*;
+pub use kinds::{OperationName, ThingName};
 pub use messages::MOST_MESSAGES;
-pub use not_built::{NotBuilt, SetElsewhere};
 pub use reading::*;
+pub use set_elsewhere::SetElsewhere;
 pub use settings::*;
 pub use spending::*;
 pub use thinking::ThinkingLevel;
@@ -477,7 +479,8 @@ pub struct Queued {
 pub struct RunningOperation {
     /// Id of the operation.
     pub operation_id: OperationId,
-    /// Kind of the operation: `compaction`, `recovery`, `idle` or `speculation`.
+    /// Kind of the operation.
+    #[schemars(with = "OperationName")]
     pub kind: String,
     /// Reason of the operation.
     pub reason: String,

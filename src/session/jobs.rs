@@ -4,6 +4,7 @@
 pub mod blocking;
 pub mod draft;
 pub mod export;
+pub mod fitting;
 pub mod floor;
 pub mod hooks;
 pub mod pool;
@@ -274,7 +275,7 @@ pub fn dry_run(
     })
 }
 
-/// What a compaction by this plan would do.
+/// The effect of a compaction by this plan.
 #[must_use]
 pub fn preparation(
     plan: &Plan,

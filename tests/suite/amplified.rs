@@ -81,13 +81,16 @@ fn requests_with_more_values_than_the_limit_are_refused_and_cost_little() {
 }
 
 #[test]
-fn the_messages_of_an_append_are_the_only_params_that_stay_text() {
+fn messages_are_the_only_params_that_stay_text() {
     let served = Daemon::start().ok("rpc.discover", json!({}));
     let has = |method: &&Value| {
         method["params"].as_array().is_some_and(|params| params.iter().any(|it| it["name"] == "messages"))
     };
     let methods = served["methods"].as_array().expect("methods").iter();
-    assert_eq!(methods.filter(has).map(|method| &method["name"]).collect::<Vec<_>>(), ["session/append"]);
+    assert_eq!(
+        methods.filter(has).map(|method| &method["name"]).collect::<Vec<_>>(),
+        ["session/append", "context/fit"]
+    );
 }
 
 #[test]

@@ -121,15 +121,6 @@ fn a_misspelt_param_is_refused_and_other_unknown_ones_are_named_in_the_answer() 
     assert_eq!((code(&error), &error["data"]["path"]), ((-32602, "invalid_params"), &json!("dryrun")));
     assert!(error["message"].as_str().is_some_and(|text| text.contains("did you mean \"dryRun\"")), "{error}");
     assert_eq!(daemon.count("compaction_start"), 0);
-    for (method, key, value) in [
-        ("session/compact", "apply", json!(false)),
-        ("session/compact", "leafEntryId", json!("e")),
-        ("session/entries", "before", json!("leaf")),
-    ] {
-        let error = daemon.err(method, json!({"sessionId": session, key: value}));
-        assert_eq!((&error["data"]["code"], &error["data"]["path"]), (&json!("invalid_params"), &json!(key)));
-        assert!(error["message"].as_str().is_some_and(|text| text.contains("does not support")), "{error}");
-    }
     let status = daemon.ok("session/status", json!({"sessionId": session, "zebra": 1, "_meta": {"dryrun": 1}}));
     assert_eq!(status["_meta"]["ignored"], json!(["zebra"]));
     assert!(status["_meta"]["writes"].is_u64(), "beside the other members: {status}");

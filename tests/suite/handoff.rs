@@ -202,7 +202,7 @@ fn the_new_session_begins_with_the_document_and_all_that_lasts_and_the_old_one_s
     assert_eq!(spent, Some(1), "the old session has the cost");
 
     let info = daemon.ok("session/status", of(&new))["session"].take();
-    assert_eq!((&info["title"], &info["thinkingLevel"]), (&json!("Parser"), &json!("high")));
+    assert_eq!((&info["title"], &info["thinkingLevel"]), (&json!("Parser (2)"), &json!("high")));
     assert_eq!(info["model"], json!({"provider": "test", "id": "model"}));
     assert_eq!((&info["parentSession"], &info["cwd"]), (&json!(path), &json!("/project")));
     let of_new = daemon.ok("settings/get", of(&new));

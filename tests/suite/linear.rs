@@ -125,6 +125,16 @@ fn table() -> Vec<(&'static str, Vec<Sized>)> {
         ("session/activity", vec![Nothing(SIGNAL)]),
         ("session/cancel", vec![Nothing(SIGNAL)]),
         (
+            "context/fit",
+            vec![
+                Text(|_, text| json!({"messages": [user(&text)], "contextWindow": 8_000})),
+                Text(|_, text| {
+                    let messages: Vec<Value> = (0..text.len() / 1_000).map(|_| user(&text[..900])).collect();
+                    json!({"messages": messages, "contextWindow": 8_000})
+                }),
+            ],
+        ),
+        (
             "session/compact",
             vec![
                 Session(|id| with(id, json!({"wait": true}))),

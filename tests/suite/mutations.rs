@@ -69,6 +69,11 @@ fn frames(session: &str) -> Vec<String> {
         ("session/prune", of_session(json!({"protectTokens": 0, "minimumSavings": 0}))),
         ("session/compact", of_session(json!({"keepRecentTokens": 5, "wait": true, "instructions": "i"}))),
         ("session/compact", of_session(json!({"dryRun": true}))),
+        ("session/compact", of_session(json!({"apply": false, "leafEntryId": "x", "keepRecentTokens": 5}))),
+        (
+            "context/fit",
+            json!({"messages": messages, "contextWindow": 4_000, "keepRecentTokens": 5, "previousSummary": "s"}),
+        ),
         ("session/undo_compaction", of_session(json!({}))),
         ("session/reset", of_session(json!({}))),
         ("session/navigate", of_session(json!({"targetEntryId": "nowhere", "wait": true}))),

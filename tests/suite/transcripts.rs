@@ -50,7 +50,7 @@ const IDS: [(&str, &str); 22] = [
 ];
 
 /// Keys whose value is another one each time.
-const TIMES: [&str; 7] = ["ts", "timestamp", "createdAt", "updatedAt", "startedAt", "durationMs", "pid"];
+const TIMES: [&str; 8] = ["ts", "timestamp", "createdAt", "updatedAt", "startedAt", "durationMs", "remainingMs", "pid"];
 
 struct Line {
     text: String,

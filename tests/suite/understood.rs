@@ -1,4 +1,4 @@
-//! What clients send is understood, or refused by name: tools, settings, levels and folders.
+//! Params of clients are understood, or refused by name: tools, settings, levels and folders.
 
 use crate::support::{Daemon, user};
 use serde_json::{Value, json};

@@ -20,6 +20,7 @@ pub use crate::{
     },
 };
 
+use super::OperationName;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -53,7 +54,8 @@ pub struct Cancelled {
     /// Id of the turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn_id: Option<OperationId>,
-    /// Kind of the operation: `compaction`, `recovery`, `idle`, `speculation` or `turn`.
+    /// Kind of the operation.
+    #[schemars(with = "OperationName")]
     pub kind: String,
 }
 

@@ -1,6 +1,6 @@
 //! Params and result of `context/fit`: messages of a host that keeps its own history.
 
-use super::{AnyJson, GivenMessage, MessageFormat, Tools};
+use super::{AnyJson, GivenMessage, MessageFormat, Tools, messages};
 use crate::{
     models::ModelRef,
     settings::TokenLimit,
@@ -14,6 +14,8 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "camelCase")]
 pub struct FitParams {
     /// The messages, oldest first.
+    #[serde(deserialize_with = "messages::read")]
+    #[schemars(length(max = 50_000))]
     pub messages: Vec<GivenMessage>,
     /// Format of the messages, in the params and in the result. Default: `messages`.
     #[serde(default)]

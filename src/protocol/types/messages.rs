@@ -1,4 +1,4 @@
-//! The messages of an append, up to a limit.
+//! The messages of a request, up to a limit.
 
 use super::GivenMessage;
 use serde::{
@@ -28,7 +28,7 @@ pub(super) fn read<'de, D: Deserializer<'de>>(reader: D) -> Result<Vec<GivenMess
             while let Some(message) = items.next_element()? {
                 if messages.len() == MOST_MESSAGES {
                     let what =
-                        format_args!("an append has at most {MOST_MESSAGES} messages; send the rest in another one");
+                        format_args!("a request has at most {MOST_MESSAGES} messages; send the rest in another one");
                     return Err(A::Error::custom(what));
                 }
                 messages.push(message);

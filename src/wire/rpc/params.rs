@@ -37,8 +37,8 @@ const META: &str = "_meta";
 /// The most unknown keys that are noted. Each is compared with the known ones, and a frame may have a million of them.
 const MOST_NOTED: usize = 256;
 
-/// The member whose value stays JSON text: the messages of an append. Each of them is counted when it is read. No other method
-/// has this member.
+/// The member whose value stays JSON text: the messages of an append or of `context/fit`. Each of them is counted when it is read.
+/// No other method has this member.
 const RAW: [&str; 1] = ["messages"];
 
 /// Reads params by name. An error names the path of the invalid value.

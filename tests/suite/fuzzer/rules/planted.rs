@@ -67,7 +67,7 @@ fn files(of: &[(&str, &str)]) -> Line {
 fn usage() -> Value {
     json!({
         "contextTokens": 0, "contextWindow": 8_192, "percent": 0.0, "thresholdTokens": 6_000, "reserveTokens": 500,
-        "source": "estimate", "autoCompaction": true, "windowSource": "setting",
+        "source": "estimate", "autoCompaction": true, "windowSource": "setting", "canUndo": false,
         "breakdown": {"system": 0, "tools": 0, "summary": 0, "messages": 0}, "estimator": "chars",
     })
 }

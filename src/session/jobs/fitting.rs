@@ -1,11 +1,6 @@
 //! `context/fit`: fits the messages of a host that keeps its own history into a window. Nothing is stored.
 
-use super::{
-    jobs::{self, Authors, DraftOrder, Focus, PlanMade, PlanOrder},
-    kind::OperationKind,
-    state::{SessionData, State},
-    stop::Stop,
-};
+use super::{Authors, DraftOrder, Focus, PlanMade, PlanOrder, plan};
 use crate::{
     ask::{access::ModelAccess, rank::Rank},
     compaction::{
@@ -14,7 +9,7 @@ use crate::{
     },
     conversation::{
         context::ContextMessage,
-        entry::{self, Entry, Header, HeaderKind, Stamps, VERSION},
+        entry::{self, Entry, Header, HeaderKind, VERSION},
         message::Message,
         tokens,
     },
@@ -30,9 +25,16 @@ use crate::{
         given::{self, Beside},
         turns::{Target, turns},
     },
+    session::{
+        kind::OperationKind,
+        state::{SessionData, State},
+        stop::Stop,
+    },
     settings::{Layers, trust::Trust},
     text::values,
 };
+use jiff::Timestamp;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use std::{collections::HashSet, fmt, sync::Arc};
 
@@ -64,7 +66,7 @@ impl Fitting {
     ///
     /// # Errors
     /// When a message is none of its format, with its place.
-    pub fn new(params: FitParams, layers: &Layers, learned: Learned, stamps: Stamps) -> Result<Self, Failure> {
+    pub fn new(params: FitParams, layers: &Layers, learned: Learned) -> Result<Self, Failure> {
         let api = params.format.and_then(MessageFormat::api);
         let texts: Vec<&str> = params.messages.iter().map(|message| message.0.get()).collect();
         for (at, text) in texts.iter().enumerate() {
@@ -80,7 +82,7 @@ impl Fitting {
         let read = read(&texts[instructions..], api, params.model.as_ref(), instructions)?;
         let mut places = Vec::new();
         let mut entries: Vec<Arc<Entry>> = Vec::new();
-        let time = entry::timestamp(stamps.now());
+        let time = entry::timestamp(newest(&texts));
         let mut add = |mut line: Value| -> Result<EntryId, Failure> {
             line["parentId"] = json!(entries.last().map(|entry| &entry.id));
             line["timestamp"] = json!(time);
@@ -158,7 +160,7 @@ impl Fitting {
         let id = self.state.id.to_string();
         let order =
             PlanOrder { id: id.as_str().into(), request, authors: Authors::Anyone, former: None, stop: stop.clone() };
-        let PlanMade { planned, candidates, only, .. } = jobs::plan(order, access)?;
+        let PlanMade { planned, candidates, only, .. } = plan(order, access)?;
         let order = DraftOrder {
             id: id.as_str().into(),
             trigger: OperationKind::BY_CLIENT.trigger(),
@@ -265,6 +267,17 @@ fn with_summary(messages: Vec<AnyJson>, fitting: &Fitting) -> Result<Vec<AnyJson
     messages.extend(fitting.written(frames));
     messages.extend(rest);
     Ok(messages)
+}
+
+/// The time of the newest message that names one. The frames of a summary have it.
+fn newest(texts: &[&str]) -> Timestamp {
+    #[derive(Deserialize)]
+    struct Timed {
+        #[serde(default)]
+        timestamp: Option<Value>,
+    }
+    let times = texts.iter().filter_map(|text| serde_json::from_str::<Timed>(text).ok()?.timestamp?.as_i64());
+    times.max().and_then(|time| Timestamp::from_millisecond(time).ok()).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
 /// The header of a session that is never written.
