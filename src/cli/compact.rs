@@ -7,6 +7,7 @@ use super::{
     named,
     print::{self, plain},
     watch::columns,
+    wrap::wrapped_text,
 };
 use crate::log::header;
 use serde_json::{Value, json};
@@ -85,7 +86,12 @@ pub fn run(request: &Request) -> Result<i32, String> {
         true => writeln!(print::json(), "{answer}"),
         false => {
             let text = result(session, &loaded["repairs"], &answer, ended.why.as_deref());
-            write!(print::stdout(), "{text}")
+            let text = match answer["outcome"].as_str() {
+                Some("completed") => format!("{text}{}", then(&request.session)),
+                _ => text,
+            };
+            let columns = if print::is_terminal() { columns(80).max(20) } else { usize::MAX };
+            wrapped_text(&text, columns).iter().try_for_each(|line| writeln!(print::stdout(), "{line}"))
         }
     };
     printed.map_err(|error| error.to_string())?;
@@ -165,6 +171,13 @@ fn progress(event: &Value) -> String {
     format!("{}{by}: {percent:.0} %{steps}{left}", event["stage"].as_str().unwrap_or_default())
 }
 
+/// The commands that follow.
+fn then(session: &Path) -> String {
+    let session = plain(&session.display().to_string());
+    let session = if session.contains(' ') { format!("'{session}'") } else { session };
+    format!("Read it: abridged show {session}\nTake it back: abridged undo {session}\n")
+}
+
 /// An error of the protocol in the words of the command line.
 fn in_shell(file: &Path, error: &str) -> String {
     const WORDS: [(&str, &str); 6] = [
@@ -206,11 +219,11 @@ fn preparation(session: &Value, repairs: &Value, plan: &Value) -> String {
         false => String::new(),
     };
     format!(
-        "{}Would summarize {} messages{}, keep everything from {} on.\nTokens: {} before, at most {} after.\n{summarizer}Files: {} read, {} modified.\nNothing was changed.\n",
+        "{}Would summarize {} messages{}, keep {}.\nTokens: {} before, at most {} after.\n{summarizer}Files: {} read, {} modified.\nNothing was changed.\n",
         head(session, repairs),
         plan["messagesToSummarize"].as_u64().unwrap_or(0) + plan["turnPrefixMessages"].as_u64().unwrap_or(0),
         if plan["isSplitTurn"] == true { " (the cut falls inside a turn)" } else { "" },
-        plan["firstKeptEntryId"].as_str().unwrap_or("nothing"),
+        plan["firstKeptEntryId"].as_str().map_or_else(|| "nothing".to_owned(), |id| format!("everything from {id} on")),
         grouped(&plan["tokensBefore"]),
         grouped(&plan["tokensAfterEstimate"]),
         files("read"),
@@ -226,7 +239,7 @@ fn result(session: &Value, repairs: &Value, answer: &Value, why: Option<&str>) -
             let before = result["tokensBefore"].as_u64().unwrap_or(0);
             let after = result["tokensAfter"].as_u64().unwrap_or(0);
             text.push_str(&format!(
-                "Compacted: {} → {} tokens ({} % freed), summary by {}.\n{}{}\n{}Kept as it is from entry {} on; written as entry {}.\nRead it with abridged show, take it back with abridged undo.\n",
+                "Compacted: {} → {} tokens ({} % freed), summary by {}.\n{}{}\n{}Kept as it is from entry {} on; written as entry {}.\n",
                 grouped(&result["tokensBefore"]),
                 grouped(&result["tokensAfter"]),
                 (before.saturating_sub(after) * 100).checked_div(before).unwrap_or(0),

@@ -93,6 +93,11 @@ pub fn note(text: &str) {
     let _ = writeln!(Printer::to(io::stderr(), Form::Text), "abridged: {}", plain(text));
 }
 
+/// Whether stdout is a terminal.
+pub(super) fn is_terminal() -> bool {
+    io::stdout().is_terminal()
+}
+
 /// Whether progress can be shown: stderr is a terminal.
 pub(super) fn has_progress() -> bool {
     io::stderr().is_terminal()

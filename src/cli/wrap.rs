@@ -7,14 +7,15 @@ use super::cells::width;
 pub(super) fn wrapped_text(text: &str, columns: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for line in text.lines() {
+        if width(line) <= columns {
+            lines.push(line.to_owned());
+            continue;
+        }
         let words = line.trim_start();
         let indent = &line[..line.len() - words.len()];
         // A deep indent leaves half of the line.
         let indent = if indent.len() * 2 > columns { "" } else { indent };
         let (mark, words) = if words.starts_with("- ") { words.split_at(2) } else { ("", words) };
-        if words.is_empty() && mark.is_empty() {
-            lines.push(String::new());
-        }
         let room = columns.saturating_sub(indent.len() + mark.len()).max(4);
         for (at, part) in wrapped(words, room).into_iter().enumerate() {
             let before = if at == 0 { mark } else { &"  "[..mark.len()] };

@@ -2,12 +2,17 @@
 
 use super::{Daemon, routes::DaemonMethod};
 use crate::{
-    protocol::{ContextFit, errors::Failure, types::FitParams},
+    protocol::{
+        ContextFit,
+        errors::Failure,
+        types::{FitAnswer, FitParams},
+    },
     session::{
         jobs::{
+            defect,
             draft::DraftJob,
             fitting::{Fitting, Next},
-            pool::wait_for_draft,
+            pool::{DraftOr, Planned, planned_draft},
         },
         stop::Stop,
     },
@@ -20,22 +25,38 @@ impl DaemonMethod for ContextFit {
         let stop = daemon.fits.child();
         let cancel = stop.clone();
         reply.on_cancel(move || cancel.request());
-        let fitter = daemon.clone();
-        daemon.runtime.spawn_blocking(daemon.tracked(move || {
-            let answer = fit(&fitter, params, &stop);
+        let (fitter, token) = (daemon.clone(), daemon.tasks.token());
+        daemon.runtime.spawn(async move {
+            let answer = fit(fitter, params, stop.clone()).await;
             reply.with(if stop.requested() { Err(Failure::Cancelled) } else { answer });
-        }));
+            drop(token);
+        });
     }
 }
 
-fn fit(daemon: &Daemon, params: FitParams, stop: &Stop) -> Result<crate::protocol::types::FitAnswer, Failure> {
-    let access = daemon.access.clone();
-    let fitting = Fitting::new(params, &daemon.settings.general_layers(), access.windows.learned())?;
-    match fitting.plan(&access, stop.clone())? {
-        Next::Fits(answer) => Ok(answer),
-        Next::Draft(order, fitting) => {
-            let draft = wait_for_draft(DraftJob { session: fitting.session(), order, access })?;
-            Ok(fitting.answer(&draft))
-        }
+async fn fit(daemon: Arc<Daemon>, params: FitParams, stop: Stop) -> Result<FitAnswer, Failure> {
+    let plan = move || {
+        let access = daemon.access.clone();
+        let fitting = Fitting::new(params, &daemon.settings.general_layers(), access.windows.learned())?;
+        Ok(match fitting.plan(&access, stop)? {
+            Next::Fits(answer) => Planned::Needless(Fitted::Whole(answer)),
+            Next::Draft(order, fitting) => {
+                let job = DraftJob { session: fitting.session(), order, access };
+                Planned::Job(Box::new(job), Fitted::Draft(Box::new(fitting)))
+            }
+        })
+    };
+    match planned_draft(plan).await? {
+        DraftOr::Other(Fitted::Whole(answer)) => Ok(answer),
+        DraftOr::Draft(draft, Fitted::Draft(fitting)) => Ok(fitting.answer(&draft)),
+        DraftOr::Other(Fitted::Draft(_)) | DraftOr::Draft(_, Fitted::Whole(_)) => Err(defect()),
     }
+}
+
+/// The messages after their plan.
+enum Fitted {
+    /// They fit.
+    Whole(FitAnswer),
+    /// They wait for a summary.
+    Draft(Box<Fitting>),
 }

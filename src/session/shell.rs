@@ -39,6 +39,7 @@ use crate::{
         jobs::{
             draft::DraftJob,
             pool::{self, Report},
+            pool::{DraftOr, Planned, planned_draft},
             transfer::{TransferJob, TransferOrder},
             turn::{TurnJob, TurnOrder},
         },
@@ -550,17 +551,34 @@ impl World for Shell {
                 stop.iter().for_each(Stop::request);
             });
         }
+        if let Read::Draft(read) = read {
+            let DraftRead { plan, answer, .. } = *read;
+            let planned = move || {
+                let order = plan(&access, &Blocking::is_allowed_here().until(stopped))?;
+                Ok(Planned::Job(Box::new(DraftJob { session, order, access }), ()))
+            };
+            tokio::spawn(async move {
+                let draft = match planned_draft(planned).await {
+                    Ok(DraftOr::Draft(draft, ())) => Ok(*draft),
+                    Ok(DraftOr::Other(())) => Err(jobs::defect()),
+                    Err(failure) => Err(failure),
+                };
+                let answer = answer(draft);
+                let given = recorded.then(|| Given::of(&answer, LARGEST_ANSWER));
+                if let Some(Waiting::Reply(reply)) = waiting {
+                    answer.send(reply);
+                }
+                send(&messages, Message::Answered(request, given));
+            });
+            return;
+        }
         tokio::task::spawn_blocking(move || {
             let blocking = Blocking::is_allowed_here().until(stopped);
             // Dropping the reply in a panic answers, too.
             let answer = catch_unwind(AssertUnwindSafe(|| match read {
                 Read::Session(read) => read(&blocking),
                 Read::Outside(read) => read(&access, &blocking),
-                Read::Draft(read) => {
-                    let DraftRead { plan, answer, .. } = *read;
-                    let order = plan(&access, &blocking);
-                    answer(order.and_then(|order| pool::wait_for_draft(DraftJob { session, order, access })))
-                }
+                Read::Draft(_) => Answer::Failed(jobs::defect()),
             }));
             // A replay reads the session to the end.
             let given =

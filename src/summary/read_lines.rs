@@ -8,17 +8,23 @@ use serde_json::Value;
 pub(super) fn first_line(call: &ToolCall) -> Option<usize> {
     const PATHS: [&str; 5] = ["path", "file_path", "filePath", "absolute_path", "target_file"];
     const STARTS: [&str; 5] = ["offset", "start_line", "startLine", "line_start", "start_line_one_indexed"];
+    const OTHERS: [&str; 6] = ["limit", "i", "description", "explanation", "encoding", "should_read_entire_file"];
     let tool = call.name.to_lowercase();
-    if !["read", "view", "cat", "open"].iter().any(|verb| tool.contains(verb)) {
+    let mut words = tool.split(|char: char| !char.is_alphanumeric());
+    if !words.any(|word| ["read", "readfile", "view", "viewfile", "cat"].contains(&word)) {
         return None;
     }
     let arguments: Value = serde_json::from_str(&call.arguments).ok()?;
     let path = PATHS.iter().find_map(|name| arguments.get(name)?.as_str())?;
-    if has_lines(path) {
+    // An argument that is not understood may choose the lines.
+    let is_known = |name: &String| [&PATHS[..], &STARTS, &OTHERS].concat().contains(&name.as_str());
+    if has_lines(path) || path.contains("://") || !arguments.as_object()?.keys().all(is_known) {
         return None;
     }
-    let start = STARTS.iter().find_map(|name| arguments.get(name)?.as_u64());
-    let start = start.and_then(|start| usize::try_from(start).ok());
+    let start = match STARTS.iter().find_map(|name| arguments.get(*name).filter(|start| !start.is_null())) {
+        Some(start) => Some(usize::try_from(start.as_u64()?).ok()?),
+        None => None,
+    };
     // Gemini CLI counts its `offset` from 0, and it alone says `absolute_path`.
     let before = usize::from(arguments.get("absolute_path").is_some() && arguments.get("offset").is_some());
     Some(start.unwrap_or(1).saturating_add(before).max(1))
@@ -39,6 +45,8 @@ pub(super) struct LineNumbers {
     gap: Option<usize>,
     /// The number of lines before and after the gap was made.
     lines: (usize, usize),
+    /// Lines at the end that are no lines of the file.
+    remarks: usize,
 }
 
 impl LineNumbers {
@@ -50,16 +58,19 @@ impl LineNumbers {
         if raw.lines().count() != lines || is_numbered(raw) || is_wrapped(raw) {
             return None;
         }
+        // A remark of the tool stands at the end.
+        let remarks = text.lines().rev().take_while(|line| line.trim().is_empty() || is_remark(line)).count();
         let gap = (text.len() != clean.len()).then(|| text.lines().position(|line| line == gap)).flatten();
-        Some(Self { first, gap, lines: (lines, text.lines().count()) })
+        Some(Self { first, gap, lines: (lines, text.lines().count()), remarks })
     }
 
     /// The number of a line of the text, which is counted from 0.
     pub(super) fn number(&self, line: usize) -> Option<usize> {
         match self.gap {
+            _ if line + self.remarks >= self.lines.1 => None,
             Some(gap) if line == gap => None,
-            Some(gap) if line > gap => (self.first + line + self.lines.0).checked_sub(self.lines.1),
-            _ => Some(self.first + line),
+            Some(gap) if line > gap => self.first.checked_add(line + self.lines.0)?.checked_sub(self.lines.1),
+            _ => self.first.checked_add(line),
         }
     }
 }
@@ -74,9 +85,16 @@ fn is_numbered(text: &str) -> bool {
     head.iter().filter(|line| begins(line)).count() * 2 > head.len()
 }
 
+/// Whether a line is a remark of the tool: `[200 more lines in the file]`.
+fn is_remark(line: &str) -> bool {
+    let line = line.trim();
+    line.starts_with('[') && line.ends_with(']') && line.contains(' ')
+}
+
 /// Whether a tool put the file into a frame of its own.
 fn is_wrapped(text: &str) -> bool {
-    const FRAMES: [&str; 6] = ["<file", "<path", "<content", "<result", "IMPORTANT: ", "--- FILE "];
+    const FRAMES: [&str; 9] =
+        ["<file", "<path", "<content", "<result", "IMPORTANT: ", "--- FILE ", "```", "File: ", "Lines "];
     let head = text.trim_start();
     FRAMES.iter().any(|frame| head.starts_with(frame))
 }
@@ -119,7 +137,10 @@ mod tests {
         assert_eq!(first("read_file", json!({"absolute_path": "/a.rs", "offset": 40})), Some(41));
         assert_eq!(first("view_file", json!({"path": "a.rs", "start_line": 7})), Some(7));
         assert_eq!(first("read", json!({"path": "a.rs", "offset": 0})), Some(1));
-        assert_eq!(first("read", json!({"path": "a.rs", "offset": -3})), Some(1));
+        assert_eq!(first("read", json!({"path": "a.rs", "offset": -3})), None);
+        assert_eq!(first("view", json!({"path": "a.rs", "view_range": [30, 59]})), None, "it may choose the lines");
+        assert_eq!(first("open_browser", json!({"path": "http://x"})), None);
+        assert_eq!(first("thread_list", json!({"path": "a"})), None);
         assert_eq!(first("read", json!({"path": "a.rs:150-195"})), None, "the label has them");
         assert_eq!(first("bash", json!({"command": "cat a.rs"})), None);
         assert_eq!(first("write", json!({"path": "a.rs"})), None);

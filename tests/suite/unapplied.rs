@@ -222,7 +222,7 @@ fn leading_instructions_stay_and_wrong_messages_are_told_by_their_place() {
     messages.insert(3, json!({"role": "tool", "content": 7}));
     for (messages, format, path) in [
         (json!(messages), "openai_chat", "messages[3]"),
-        (json!([{"role": "user"}, 7]), "messages", "messages[1]"),
+        (json!([user("x"), 7]), "messages", "messages[1]"),
         (json!([{"role": "nobody", "content": "x"}]), "messages", "messages[0]"),
     ] {
         let error = daemon.err("context/fit", json!({"messages": messages, "format": format, "contextWindow": 4_000}));
@@ -254,4 +254,97 @@ fn a_model_fits_messages_and_is_cancelled_with_the_request() {
     provider.wait_for(before + 1);
     daemon.send(&json!({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": id}}));
     assert_eq!(daemon.answer(id).expect_err("it is cancelled")["data"]["code"], "request_cancelled");
+}
+
+#[test]
+fn many_drafts_at_once_hold_nothing_up() {
+    let provider = Provider::start(Format::Anthropic);
+    let (_go_on, held) = held_model();
+    provider.otherwise(held);
+    let home = Home::new();
+    home.settings(&settings(&provider, Format::Anthropic, json!({})));
+    let path = session_of(&home, "many", &turns(8));
+    let mut daemon = Daemon::at(home);
+    let session = daemon.load(&path);
+    let messages = conversation(None);
+    let mut ids = Vec::new();
+    for at in 0..40 {
+        ids.push(match at % 2 {
+            0 => daemon
+                .begin("context/fit", json!({"messages": messages, "contextWindow": 16_000, "keepRecentTokens": 500})),
+            _ => {
+                daemon.begin("session/compact", json!({"sessionId": session, "apply": false, "keepRecentTokens": 400}))
+            }
+        });
+    }
+    // All of them wait for the model, and the daemon serves everything else.
+    daemon.append(&session, &[user("And on.")]);
+    assert_eq!(
+        daemon.ok("session/search", json!({"sessionId": session, "query": "and on"}))["matches"][0]["role"],
+        "user"
+    );
+    for id in &ids {
+        daemon.send(&json!({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": id}}));
+    }
+    for id in ids {
+        let ended = daemon.answer(id);
+        assert!(ended.map_or(true, |answer| answer["outcome"] == "cancelled"));
+    }
+}
+
+#[test]
+fn a_large_summary_is_whole_where_no_entry_has_it() {
+    let mut daemon = Daemon::start();
+    let session = daemon.new_session(
+        json!({"cwd": "/project", "contextWindow": 1_000_000, "settings": {"compaction": {"reserveTokens": 200_000}}}),
+    );
+    let said = |at: usize| {
+        (0..60)
+            .map(|line| format!("The value of key_{at}_{line} is {} in file_{at}_{line}.rs.\n", at * line))
+            .collect::<String>()
+    };
+    for at in 0..120 {
+        daemon.append(&session, &[user(&format!("Step {at}.")), assistant(&said(at))]);
+    }
+    let answer = unapplied(&mut daemon, &session, json!({"keepRecentTokens": 1_000}));
+    let summary = answer["result"]["summary"].as_str().expect("the whole summary");
+    assert!(summary.len() > 60 * 1024, "{}", summary.len());
+}
+
+#[test]
+fn messages_of_another_format_are_refused_and_signed_ones_stay() {
+    let mut daemon = Daemon::start();
+    for message in [
+        json!({"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "read", "input": {}}]}),
+        json!({"role": "user", "parts": [{"text": "x"}]}),
+    ] {
+        let error = daemon.err("context/fit", json!({"messages": [user("x"), message], "contextWindow": 4_000}));
+        assert_eq!(error["data"]["path"], "messages[1]");
+        assert!(error["message"].as_str().is_some_and(|text| text.contains("`format`")), "{error}");
+    }
+    let system = json!({"role": "system", "content": "Answer in French."});
+    let fitted =
+        daemon.ok("context/fit", json!({"messages": [system, user("x"), assistant("y")], "contextWindow": 4_000}));
+    assert_eq!(fitted["messages"][0], system);
+
+    // The end of a message whose beginning was summarized, and a signature of a model that nobody names.
+    let long = text_of(4_000, "long");
+    let messages = json!([
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "gone", "content": "old"}, {"type": "text", "text": "Go on."}]},
+        {"role": "assistant", "content": [
+            {"type": "thinking", "thinking": "Hm.", "signature": "EqQB+/=="},
+            {"type": "tool_use", "id": "toolu_1", "name": "read", "input": {"path": "b.rs"}},
+        ]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": long}]},
+    ]);
+    for window in [200_000, 3_000] {
+        let params = json!({"messages": messages, "format": "anthropic", "contextWindow": window, "maxOutputTokens": 300, "previousSummary": "It began."});
+        let fitted = daemon.ok("context/fit", params);
+        assert_eq!(objection(Format::Anthropic, "m", body(Format::Anthropic, &fitted["messages"])), None, "{fitted:#}");
+        let text = fitted["messages"].to_string();
+        assert!(
+            text.contains("EqQB+/==") && !text.contains("\"gone\"") && !text.contains("; entry m"),
+            "{window}: {text}"
+        );
+    }
 }

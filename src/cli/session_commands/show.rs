@@ -55,7 +55,12 @@ pub fn run(request: &Request) -> Result<i32, String> {
         Body::Compaction(compaction) => compaction.summary.clone(),
         _ => entry.readable_text(),
     };
-    wrapped_text(&printable(&text), columns(COLUMNS).max(20)).iter().for_each(|line| print::line(line));
+    let text = printable(&text);
+    match print::is_terminal() {
+        true => wrapped_text(&text, columns(COLUMNS).max(20)).iter().for_each(|line| print::line(line)),
+        // A file or a program gets the text as it is.
+        false => print::line(&text),
+    }
     Ok(0)
 }
 

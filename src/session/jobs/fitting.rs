@@ -8,9 +8,10 @@ use crate::{
         request::{Cause, Initiator, PlanRequest},
     },
     conversation::{
-        context::ContextMessage,
+        context::{self, ContextMessage},
         entry::{self, Entry, Header, HeaderKind, VERSION},
         message::Message,
+        path::Path,
         tokens,
     },
     ids::{EntryId, ModelRef, SessionId},
@@ -34,9 +35,14 @@ use crate::{
     text::values,
 };
 use jiff::Timestamp;
+use regex::Regex;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::{collections::HashSet, fmt, sync::Arc};
+use std::{
+    collections::HashSet,
+    fmt,
+    sync::{Arc, LazyLock},
+};
 
 /// A request that is being handled.
 pub struct Fitting {
@@ -47,6 +53,8 @@ pub struct Fitting {
     state: State,
     /// The place of each entry among the given messages.
     places: Vec<(EntryId, usize)>,
+    /// Whether a result has no call: the end of a message whose beginning was summarized before.
+    has_strays: bool,
 }
 
 /// The next step.
@@ -75,11 +83,14 @@ impl Fitting {
                 Failure::params(format!("messages[{at}]"), what)
             })?;
         }
-        let leading =
-            api.map(|_| texts.iter().map_while(|text| system_text(text)).collect::<Vec<_>>()).unwrap_or_default();
+        let leading: Vec<String> = texts.iter().map_while(|text| system_text(text)).collect();
         let instructions = leading.len();
         let system: Vec<String> = params.system.iter().cloned().chain(leading).collect();
-        let read = read(&texts[instructions..], api, params.model.as_ref(), instructions)?;
+        let settings = layers.with_session(None).map_err(Failure::invalid_settings)?.settings;
+        let named = settings.model_or_default(params.model.clone());
+        // Signed blocks are read and written for one model, so they stay.
+        let model = named.clone().or_else(|| api.map(unnamed));
+        let read = read(&texts[instructions..], api, model.as_ref(), instructions)?;
         let mut places = Vec::new();
         let mut entries: Vec<Arc<Entry>> = Vec::new();
         let time = entry::timestamp(newest(&texts));
@@ -97,8 +108,11 @@ impl Fitting {
         }
         for (at, message) in read {
             let refused = |error: &dyn fmt::Display| Failure::params(format!("messages[{at}]"), error.to_string());
-            Message::parse(&message).map_err(|error| refused(&error))?;
+            let parsed = Message::parse(&message).map_err(|error| refused(&error))?;
             let message: Value = serde_json::from_str(&message).map_err(|error| refused(&error))?;
+            if api.is_none() {
+                foreign(&parsed, &message).map_err(|what| Failure::params(format!("messages[{at}]"), what))?;
+            }
             places.push((add(json!({"type": "message", "id": format!("m{}", places.len()), "message": message}))?, at));
         }
         let counted = if tokens::ready() {
@@ -115,13 +129,14 @@ impl Fitting {
         let history = History::in_memory(entries);
         let header = header(time);
         // The window that is named is that of the next request, whatever models the messages name.
-        let model = params.model.clone().or_else(|| history.path().model());
+        let model = named.or_else(|| history.path().model());
         let state = State::new(header, None, None, history, data, model, layers, Trust::Trusted);
         let mut state = state.map_err(Failure::invalid_settings)?;
         state.learned = learned.in_session(&state.id);
         state.tokenizer_is(tokens::ready());
         state.settle_estimator(&counted);
-        Ok(Self { params, api, instructions, state, places })
+        let has_strays = has_strays(state.path());
+        Ok(Self { params, api, instructions, state, places, has_strays })
     }
 
     /// Plans a summary, if one is needed. Blocks.
@@ -133,9 +148,8 @@ impl Fitting {
         let tokens_before = fullness.context_tokens;
         let asked = self.params.keep_recent_tokens.is_some();
         if !asked && tokens_before <= fullness.budget.attainable().unwrap_or(fullness.budget).threshold {
-            let messages = self.params.messages.iter().map(|message| value(message.0.get())).collect();
             return Ok(Next::Fits(FitAnswer {
-                messages: with_summary(messages, &self)?,
+                messages: self.whole(),
                 summary: self.params.previous_summary.clone(),
                 first_kept_index: 0,
                 tokens_before,
@@ -202,7 +216,7 @@ impl Fitting {
             .iter()
             .zip(self.places.iter().skip(1))
             .any(|((_, before), (id, at))| before == at && first_kept == Some(id));
-        if draft.edits.is_empty() && !is_divided {
+        if draft.edits.is_empty() && !is_divided && !self.has_strays {
             // The kept messages stay as they were given.
             messages.extend(self.written(context.messages().iter().take_while(is_frame)));
             messages.extend(given(first_kept_index.max(self.instructions)));
@@ -225,13 +239,34 @@ impl Fitting {
         self.places.iter().any(|(id, at)| id == entry && *at >= first_kept)
     }
 
+    /// All messages, after the earlier summary if there is one. Those that are given stay as they are.
+    fn whole(&self) -> Vec<AnyJson> {
+        let given: Vec<AnyJson> = self.params.messages.iter().map(|message| value(message.0.get())).collect();
+        if self.state.path().compaction().is_none() && !self.has_strays {
+            return given;
+        }
+        let context = context::build(self.state.path(), &self.state.settings().prompts);
+        let is_given = |message: &ContextMessage| {
+            message.entry_shown().is_some_and(|entry| self.places.iter().any(|(id, _)| id == entry))
+        };
+        let mut given = given.into_iter();
+        let mut messages: Vec<AnyJson> = given.by_ref().take(self.instructions).collect();
+        if self.has_strays {
+            messages.extend(self.written(context.messages().iter()));
+        } else {
+            messages.extend(self.written(context.messages().iter().take_while(|message| !is_given(message))));
+            messages.extend(given);
+        }
+        messages
+    }
+
     /// Messages of a context in the format of the request.
     fn written<'m>(&self, messages: impl Iterator<Item = &'m ContextMessage>) -> Vec<AnyJson> {
         let Some(api) = self.api else {
-            return messages.map(|message| value(&message.json())).collect();
+            return messages.map(|message| AnyJson(without_entries(value(&message.json()).0))).collect();
         };
         let model = self.state.model(self.state.path());
-        let model = model.unwrap_or(ModelRef { provider: api.name().into(), id: "model".into() });
+        let model = model.unwrap_or_else(|| unnamed(api));
         let target = Target { api, provider: &model.provider, model: &model.id };
         let request = Request {
             model: crate::models::dialects::model(&model.id),
@@ -247,26 +282,41 @@ impl Fitting {
             Api::Client => return Vec::new(),
         };
         match body[list].take() {
-            Value::Array(messages) => messages.into_iter().map(AnyJson).collect(),
+            Value::Array(messages) => messages.into_iter().map(without_entries).map(AnyJson).collect(),
             _ => Vec::new(),
         }
     }
 }
 
-/// The messages after the earlier summary, if there is one.
-fn with_summary(messages: Vec<AnyJson>, fitting: &Fitting) -> Result<Vec<AnyJson>, Failure> {
-    if fitting.state.path().compaction().is_none() {
-        return Ok(messages);
+/// The model of messages that name none.
+fn unnamed(api: Api) -> ModelRef {
+    ModelRef { provider: api.name().into(), id: "model".into() }
+}
+
+/// Whether a path has a result without its call.
+fn has_strays(path: &Path) -> bool {
+    let mut calls = HashSet::new();
+    path.iter().filter_map(|entry| entry.outline()).any(|outline| {
+        calls.extend(outline.calls.iter().map(|call| call.id.clone()));
+        outline.answers.as_ref().is_some_and(|call| !calls.contains(call))
+    })
+}
+
+/// Refuses a message of another format among those of pi.
+fn foreign(message: &Message, value: &Value) -> Result<(), String> {
+    const KNOWN: [&str; 4] = ["text", "thinking", "toolCall", "image"];
+    const HINT: &str = "name the format of the messages with `format`";
+    if matches!(message, Message::System(_) | Message::Summary(_)) {
+        return Err("a system prompt stands in front of all messages, or in `system`".to_owned());
     }
-    let context = crate::conversation::context::build(fitting.state.path(), &fitting.state.settings().prompts);
-    let frames = context.messages().iter().take_while(|message| {
-        message.entry_shown().is_none_or(|entry| !fitting.places.iter().any(|(id, _)| id == entry))
-    });
-    let mut messages = messages;
-    let rest = messages.split_off(fitting.instructions);
-    messages.extend(fitting.written(frames));
-    messages.extend(rest);
-    Ok(messages)
+    if value.get("content").is_none_or(Value::is_null) && !matches!(message, Message::Execution(_)) {
+        return Err(format!("the message needs a content: a text or a list of blocks; {HINT}"));
+    }
+    let kinds = value["content"].as_array().into_iter().flatten().map(|block| block["type"].as_str());
+    match kinds.into_iter().find(|kind| !kind.is_some_and(|kind| KNOWN.contains(&kind))) {
+        Some(kind) => Err(format!("a block {:?} is none of pi's messages; {HINT}", kind.unwrap_or_default())),
+        None => Ok(()),
+    }
 }
 
 /// The time of the newest message that names one. The frames of a summary have it.
@@ -292,6 +342,23 @@ fn header(timestamp: String) -> Header {
         title: None,
         rest: serde_json::Map::new(),
     }
+}
+
+/// A message without words about entries, which nobody can ask for here.
+fn without_entries(mut message: Value) -> Value {
+    static WORDS: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"; entry m\d+ has (?:all of )?it(?: \(session/entry of abridged returns it\))?").expect("fixed")
+    });
+    fn visit(value: &mut Value) {
+        match value {
+            Value::String(text) if text.contains("; entry m") => *text = WORDS.replace_all(text, "").into_owned(),
+            Value::Array(items) => items.iter_mut().for_each(visit),
+            Value::Object(members) => members.values_mut().for_each(visit),
+            _ => {}
+        }
+    }
+    visit(&mut message);
+    message
 }
 
 fn value(text: &str) -> AnyJson {
@@ -325,6 +392,10 @@ fn read(
     };
     let made = given::messages(api, texts, &Beside::default(), model, Vec::new()).map_err(|invalid| {
         let given::Invalid { path, problem } = invalid;
+        let problem = match problem.contains("system prompt is given with the session") {
+            true => "a system prompt stands in front of all messages, or in `system`".to_owned(),
+            false => problem,
+        };
         Failure::params(moved(&path, from), problem)
     })?;
     Ok(made.into_iter().map(|made| (made.at + from, made.json)).collect())

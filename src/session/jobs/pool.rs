@@ -8,12 +8,15 @@ use crate::{
     compaction::draft::Draft,
     protocol::errors::Failure,
     session::jobs::{
+        defect,
         draft::{DraftJob, draft},
         progress::Progress,
         transfer::{TransferJob, TransferText, transfer},
         turn::{self, TurnJob, TurnReport},
     },
 };
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A report of a job.
 pub enum Report<T> {
@@ -31,12 +34,34 @@ pub fn spawn(job: DraftJob, report: impl Fn(Report<Draft>) + Send + Sync + 'stat
     });
 }
 
-/// Makes a draft on a thread that may block.
+/// Plans on a thread that may block, then makes the draft. No thread waits for a model.
 ///
 /// # Errors
-/// As [`draft`].
-pub fn wait_for_draft(job: DraftJob) -> Result<Draft, Failure> {
-    tokio::runtime::Handle::current().block_on(draft(job, &BlockingPool, &|_| ()))
+/// As [`draft`], and of the plan.
+pub async fn planned_draft<T: Send + 'static>(
+    plan: impl FnOnce() -> Result<Planned<T>, Failure> + Send + 'static,
+) -> Result<DraftOr<T>, Failure> {
+    let planned = tokio::task::spawn_blocking(move || catch_unwind(AssertUnwindSafe(plan))).await;
+    match planned.ok().and_then(Result::ok).unwrap_or_else(|| Err(defect()))? {
+        Planned::Needless(other) => Ok(DraftOr::Other(other)),
+        Planned::Job(job, other) => Ok(DraftOr::Draft(Box::new(draft(*job, &BlockingPool, &|_| ()).await?), other)),
+    }
+}
+
+/// A plan.
+pub enum Planned<T> {
+    /// No draft is needed.
+    Needless(T),
+    /// The draft that is to be made.
+    Job(Box<DraftJob>, T),
+}
+
+/// The result of a plan.
+pub enum DraftOr<T> {
+    /// No draft was needed.
+    Other(T),
+    /// The draft.
+    Draft(Box<Draft>, T),
 }
 
 /// Starts a job that makes the text of a transfer.

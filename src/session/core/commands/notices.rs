@@ -131,6 +131,8 @@ fn degraded(result: &CompactionResult, compactions: u64) -> Option<Warning> {
     let extracted = result.parts.as_ref().and_then(PartOrigins::extracted);
     let (title, detail) = match (result.method, extracted, result.rejected.last()) {
         (SummaryMethod::Extractive, _, None) => return None,
+        // A refused summary of a hook is in the end of its hook.
+        (SummaryMethod::Extractive, _, Some(last)) if last.method == SummaryMethod::Hook => return None,
         (SummaryMethod::Extractive, _, Some(last)) => (
             "No model could write the summary",
             format!(

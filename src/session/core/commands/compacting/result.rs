@@ -15,11 +15,17 @@ const LARGEST_RESULT: usize = 58 * 1024;
 /// much else as needed.
 #[must_use]
 pub fn sent(entry: &Entry, draft: &Draft) -> Option<Box<CompactionResult>> {
+    whole(entry, draft).map(within_a_frame)
+}
+
+/// The result of a compaction, whole.
+#[must_use]
+pub fn whole(entry: &Entry, draft: &Draft) -> Option<Box<CompactionResult>> {
     let (entry_id, made, scale) = (&entry.id, draft.origin(), draft.plan.demand.scale);
     let compaction = entry.compaction()?;
     let first_kept = compaction.first_kept_entry_id.clone().filter(|id| id != entry_id);
     let tokens_after = serde_json::from_str::<serde_json::Value>(entry.line()).ok()?["tokensAfter"].as_u64()?;
-    let mut result = Box::new(CompactionResult {
+    Some(Box::new(CompactionResult {
         entry_id: Some(entry_id.clone()),
         summary: Some(compaction.summary.clone()),
         short_summary: compaction.short_summary.clone(),
@@ -37,7 +43,11 @@ pub fn sent(entry: &Entry, draft: &Draft) -> Option<Box<CompactionResult>> {
         kept: Extent::of(draft.plan.kept(), scale),
         lost: draft.lost.as_deref().cloned(),
         shortened: draft.shortened.iter().map(ShortenedEntry::from).collect(),
-    });
+    }))
+}
+
+/// The result without the parts that would make its frame too large.
+fn within_a_frame(mut result: Box<CompactionResult>) -> Box<CompactionResult> {
     let too_large = |result: &CompactionResult| escaped_len(entry::raw(result).get()) > LARGEST_RESULT;
     if too_large(&result) {
         result.summary = None;
@@ -57,7 +67,7 @@ pub fn sent(entry: &Entry, draft: &Draft) -> Option<Box<CompactionResult>> {
     while too_large(&result) && !result.shortened.is_empty() {
         result.shortened.truncate(result.shortened.len() * 9 / 10);
     }
-    Some(result)
+    result
 }
 
 /// Takes the older half out of each list of files; the entry has all of them. False where the lists are empty.

@@ -1,6 +1,6 @@
 //! `session/compact` with `apply: false`: the whole result, made beside the session, for a host that applies it itself.
 
-use super::{requested_plan, result::sent};
+use super::{requested_plan, result::whole};
 use crate::{
     ask::{access::ModelAccess, rank::Rank},
     compaction::{draft::Draft, request::PlanRequest},
@@ -147,7 +147,7 @@ fn result(draft: Draft, stamp: &Stamp) -> Option<Box<CompactionResult>> {
     let draft = if draft.edits.is_empty() { draft } else { draft.with_edits(Vec::new()) };
     let line = draft.line(stamp, None, draft.plan.path(), None, draft.tokens_after, Spending::default());
     let entry = Entry::parse(line.into()).ok()?;
-    let mut result = sent(&entry, &draft)?;
+    let mut result = whole(&entry, &draft)?;
     result.entry_id = None;
     Some(result)
 }
