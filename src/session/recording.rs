@@ -35,6 +35,7 @@ use crate::{
     redact::Clean,
     settings::Layers,
     summary::{
+        lost::Lost,
         made::{Made, SummaryMethod},
         model::writer::Native,
     },
@@ -298,8 +299,8 @@ pub enum Recorded {
     Planned(OperationId, Planning),
     /// A report on a draft in the making.
     Reported(OperationId, Progress),
-    /// A draft was made, or not.
-    Drafted(OperationId, Drafting),
+    /// A draft was made, or not, and the facts that its summary does not have.
+    Drafted(OperationId, Drafting, #[serde(default)] Option<Box<Lost>>),
     /// The text of a transfer was made, or not.
     Transferred(OperationId, Transferring),
     /// `Input::Turned`
@@ -507,7 +508,9 @@ impl Recorded {
             }),
             Input::Planned(id, result) => Self::Planned(id.clone(), result.into()),
             Input::Reported(id, step) => Self::Reported(id.clone(), step.clone()),
-            Input::Drafted(id, result) => Self::Drafted(id.clone(), result.into()),
+            Input::Drafted(id, result) => {
+                Self::Drafted(id.clone(), result.into(), result.as_ref().ok().and_then(|draft| draft.lost.clone()))
+            }
             Input::Transferred(id, result) => Self::Transferred(id.clone(), result.into()),
             Input::Turned(id, report) => Self::Turned(id.clone(), report.clone()),
             Input::Sourced(id, result) => Self::Sourced(id.clone(), result.into()),

@@ -391,9 +391,10 @@ impl Replay {
                 Input::Planned(id, planned(order, planning))
             }
             Recorded::Reported(id, step) => Input::Reported(id, step),
-            Recorded::Drafted(id, drafting) => {
+            Recorded::Drafted(id, drafting, lost) => {
                 let order = self.drafts.remove(&id).ok_or("nothing was to be drafted")?;
-                Input::Drafted(id, drafted(order, drafting).map(ladder::completed))
+                let draft = drafted(order, drafting).map(ladder::completed);
+                Input::Drafted(id, draft.map(|draft| Draft { lost, ..draft }))
             }
             Recorded::Transferred(id, transferring) => Input::Transferred(id, transferring.into()),
             Recorded::Turned(id, report) => Input::Turned(id, report),
