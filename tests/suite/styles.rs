@@ -261,7 +261,7 @@ fn a_summary_begins_a_session_with_all_that_lasts_and_the_old_one_stays() {
 
     let status = daemon.ok("session/status", of(&new));
     let info = &status["session"];
-    assert_eq!((&info["title"], &info["thinkingLevel"]), (&json!("Parser"), &json!("high")));
+    assert_eq!((&info["title"], &info["thinkingLevel"]), (&json!("Parser (2)"), &json!("high")));
     assert_eq!(info["model"], json!({"provider": "anthropic", "id": "claude-sonnet-4-5"}));
     assert_eq!(info["parentSession"], json!(path));
     assert_eq!(info["cwd"], "/project");

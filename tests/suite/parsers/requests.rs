@@ -49,7 +49,7 @@ fn service(outbox: &Arc<Outbox>, caller: Arc<Caller>) -> Service<()> {
         SessionUsage SessionRunIdle SessionActivity SessionCancel SessionCompact SessionUndoCompaction SessionReset
         SessionNavigate SessionReference SessionHandoff SessionPrune SessionPin SessionUnpin SessionLabel SessionConfigure
         SessionFork SessionClearQueue SessionExport SessionSubscribe SessionUnsubscribe ModelsList ModelsForget SettingsGet
-        SettingsSet HooksSet ToolsSet SessionPrompt SessionContinue CancelLsp CancelAcp);
+        SettingsSet HooksSet ToolsSet ContextFit SessionPrompt SessionContinue CancelLsp CancelAcp);
     service
 }
 
