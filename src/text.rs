@@ -3,6 +3,19 @@
 pub mod spelling;
 pub mod values;
 
+/// Digits with a comma after each thousand: 1234567 is 1,234,567.
+#[must_use]
+pub fn grouped(digits: &str) -> String {
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) && digit.is_ascii_digit() {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 /// The first `chars` characters of `text`.
 #[must_use]
 pub fn head(text: &str, chars: usize) -> &str {

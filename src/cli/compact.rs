@@ -9,7 +9,7 @@ use super::{
     watch::columns,
     wrap::wrapped_text,
 };
-use crate::log::header;
+use crate::{log::header, text};
 use serde_json::{Value, json};
 use std::{
     path::{Path, PathBuf},
@@ -307,17 +307,9 @@ pub(super) fn rejected(result: &Value) -> Vec<String> {
     result["rejected"].as_array().into_iter().flatten().map(line).collect()
 }
 
-/// 1234567 as 1,234,567.
+/// A number with commas; another value as JSON.
 pub(super) fn grouped(number: &Value) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) && digit.is_ascii_digit() {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    text::grouped(&number.to_string())
 }
 
 #[cfg(test)]

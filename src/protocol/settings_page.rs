@@ -1,6 +1,6 @@
 //! `SETTINGS.md`: every setting with its type, default and range, generated from the types.
 
-use crate::settings::Settings;
+use crate::{settings::Settings, text};
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -192,17 +192,8 @@ fn signed(number: i64) -> String {
     if number < 0 { format!("−{digits}") } else { digits }
 }
 
-/// 1234567 as 1,234,567.
 fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    text::grouped(&number.to_string())
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The hooks of a compaction. The client is asked at most twice, each time for a limited time, and each of its answers is
+//! The hooks of a compaction. The client is asked at most three times, each time for a limited time, and each of its answers is
 //! checked before anything is made of it.
 
 pub mod asking;
