@@ -159,6 +159,13 @@ mod tests {
     }
 
     #[test]
+    fn a_remark_of_the_tool_is_no_line_of_the_file() {
+        let text = "fn a() {\n}\n\n[200 more lines in the file]";
+        let numbers = LineNumbers::of(1, text, text, text, "[…]").expect("numbers");
+        assert_eq!([0, 1, 2, 3].map(|line| numbers.number(line)), [Some(1), Some(2), None, None]);
+    }
+
+    #[test]
     fn lines_with_numbers_of_their_own_or_in_a_frame_get_none() {
         let none = |raw: &str, clean: &str| assert_eq!(LineNumbers::of(1, raw, clean, clean, "[…]"), None, "{raw}");
         none("    1→fn a() {\n    2→}\n", "    1→fn a() {\n    2→}\n");

@@ -348,3 +348,79 @@ fn messages_of_another_format_are_refused_and_signed_ones_stay() {
         );
     }
 }
+
+#[test]
+fn a_message_is_not_sent_again_whole_where_its_beginning_was_summarized() {
+    let mut daemon = Daemon::start();
+    let old = json!({"type": "tool_result", "tool_use_id": "toolu_1", "content": text_of(900, "old")});
+    let messages = json!([
+        {"role": "user", "content": "Read a.rs."},
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "toolu_1", "name": "read", "input": {"path": "a.rs"}}]},
+        {"role": "user", "content": [old, {"type": "text", "text": "Go on with b.rs."}]},
+        {"role": "assistant", "content": "It is read."},
+    ]);
+    let params = json!({"messages": messages, "format": "anthropic", "contextWindow": 200_000, "keepRecentTokens": 12});
+    let fitted = daemon.ok("context/fit", params);
+    assert_eq!(fitted["firstKeptIndex"], 2, "{fitted:#}");
+    assert_eq!(objection(Format::Anthropic, "m", body(Format::Anthropic, &fitted["messages"])), None, "{fitted:#}");
+    let text = fitted["messages"].to_string();
+    assert!(text.contains("Go on with b.rs.") && !text.contains("toolu_1"), "{text}");
+
+    // A host may give what is left of such a message without the summary.
+    let rest = json!({"messages": [messages[2], messages[3]], "format": "anthropic", "contextWindow": 200_000});
+    let rest = daemon.ok("context/fit", rest);
+    assert_eq!(objection(Format::Anthropic, "m", body(Format::Anthropic, &rest["messages"])), None, "{rest:#}");
+}
+
+#[test]
+fn another_leaf_has_the_window_of_its_own_model() {
+    let home = Home::new();
+    let models = [("large", 200_000), ("small", 2_000)].map(|(id, window)| crate::support::model(id, window));
+    home.settings(&json!({"models": models}).to_string());
+    let mut daemon = Daemon::at(home);
+    let session = daemon.new_session(json!({"cwd": "/project", "model": "p/large"}));
+    let ids = daemon.append(&session, &turns(20))["entryIds"].take();
+    let leaf = ids.as_array().expect("ids").last().expect("one");
+    daemon.ok("session/configure", json!({"sessionId": session, "model": "p/small"}));
+    let mut tokens_after = |more: Value| {
+        let answer = unapplied(&mut daemon, &session, more);
+        answer["result"]["tokensAfter"].as_u64().unwrap_or_else(|| panic!("{answer:#}"))
+    };
+    let (here, there) = (
+        tokens_after(json!({"keepRecentTokens": 3_000})),
+        tokens_after(json!({"keepRecentTokens": 3_000, "leafEntryId": leaf})),
+    );
+    assert!(here < 2_000 && there > 2_500, "{here} {there}");
+}
+
+#[test]
+fn a_result_that_is_not_applied_shortens_no_entry_and_loses_no_file_that_it_names() {
+    let mut daemon = Daemon::start();
+    let session = daemon.new_session(json!({"cwd": "/project", "contextWindow": 4_000, "maxOutputTokens": 500}));
+    let write = |id: &str, path: &str| {
+        json!({"role": "assistant", "stopReason": "toolUse", "timestamp": 1, "content": [
+        {"type": "toolCall", "id": id, "name": "write", "arguments": {"path": path, "content": "x"}}]})
+    };
+    let done = |id: &str| {
+        json!({"role": "toolResult", "toolCallId": id, "toolName": "write", "isError": false, "timestamp": 1,
+        "content": [{"type": "text", "text": "Written."}]})
+    };
+    let mut messages = vec![user("Write the files.")];
+    for file in ["a", "b", "c"] {
+        messages.extend([write(file, &format!("src/{file}.rs")), done(file)]);
+    }
+    messages.extend([assistant("They are written."), user("Now read the large one."), calls(&["large"])]);
+    messages.push(result("large", &text_of(6_000, "large")));
+    daemon.append(&session, &messages);
+    let answer = unapplied(&mut daemon, &session, json!({}));
+    let result = &answer["result"];
+    assert_eq!(result["shortened"], Value::Null, "{answer:#}");
+    let tokens = |of: &Value| of["tokensAfter"].as_u64().expect("tokens");
+    assert!(
+        tokens(result) > result["kept"]["tokens"].as_u64().expect("tokens"),
+        "the kept messages are whole: {answer:#}"
+    );
+    let summary = result["summary"].as_str().expect("a summary");
+    assert!(summary.contains("src/a.rs"), "{summary}");
+    assert_eq!(result["lost"]["files"], json!([]), "{answer:#}");
+}

@@ -9,7 +9,7 @@ use crate::{
         path::Path,
         spending::Spending,
     },
-    ids::OperationId,
+    ids::{EntryId, OperationId},
     log::sealed::Blocking,
     protocol::{
         errors::Failure,
@@ -144,7 +144,12 @@ fn ended(operation_id: OperationId, stamp: &Stamp, draft: Result<Draft, Failure>
 
 /// The result of a draft that is not written. Edits of kept entries are left out: a host cannot apply them.
 fn result(draft: Draft, stamp: &Stamp) -> Option<Box<CompactionResult>> {
-    let draft = if draft.edits.is_empty() { draft } else { draft.with_edits(Vec::new()) };
+    let mut draft = draft;
+    if !draft.edits.is_empty() {
+        let is_cut = |entry: &EntryId| draft.edits.iter().any(|edit| edit.target_id == *entry);
+        let shortened = draft.shortened.iter().filter(|shortened| !is_cut(&shortened.entry)).cloned().collect();
+        draft = Draft { shortened, ..draft }.with_edits(Vec::new());
+    }
     let line = draft.line(stamp, None, draft.plan.path(), None, draft.tokens_after, Spending::default());
     let entry = Entry::parse(line.into()).ok()?;
     let mut result = whole(&entry, &draft)?;
