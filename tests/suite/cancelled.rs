@@ -106,6 +106,7 @@ fn write(home: &Home, id: &str, text: &str) -> PathBuf {
 }
 
 /// The number of pings that are answered before the answer to a request, or from its cancellation to the answer, and that answer.
+/// No ping is counted where the answer comes before the cancellation.
 fn pings_before(request: &Request, large: &str, is_cancelled: Cancelled) -> (usize, Result<Value, Value>) {
     let home = Home::new();
     let model = json!({"provider": "p", "id": "m", "api": "openai_chat", "contextWindow": 1_000_000_000});
@@ -125,17 +126,18 @@ fn pings_before(request: &Request, large: &str, is_cancelled: Cancelled) -> (usi
     let params = (request.params)(&daemon.home);
     let id = daemon.begin(request.method, params);
     let mut pings = 0;
+    let mut counts = is_cancelled == Cancelled::Never;
     for at in 0.. {
         if is_cancelled == Cancelled::After(at) {
             daemon.send(&json!({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": id}}));
-            pings = 0;
+            counts = true;
         }
         daemon.ok("ping", json!({}));
         let is_answer = |frame: &Value| frame["id"] == id && frame.get("method").is_none();
         if daemon.events.iter().any(is_answer) {
             break;
         }
-        pings += 1;
+        pings += usize::from(counts);
     }
     let answer = daemon.answer(id);
     daemon.end();
