@@ -9,10 +9,9 @@ use crate::{
     },
     session::{
         jobs::{
-            defect,
             draft::DraftJob,
             fitting::{Fitting, Next},
-            pool::{DraftOr, Planned, planned_draft},
+            pool::{planned, unreported},
         },
         stop::Stop,
     },
@@ -35,28 +34,16 @@ impl DaemonMethod for ContextFit {
 }
 
 async fn fit(daemon: Arc<Daemon>, params: FitParams, stop: Stop) -> Result<FitAnswer, Failure> {
-    let plan = move || {
-        let access = daemon.access.clone();
-        let fitting = Fitting::new(params, &daemon.settings.general_layers(), access.windows.learned())?;
-        Ok(match fitting.plan(&access, stop)? {
-            Next::Fits(answer) => Planned::Needless(Fitted::Whole(answer)),
-            Next::Draft(order, fitting) => {
-                let job = DraftJob { session: fitting.session(), order, access };
-                Planned::Job(Box::new(job), Fitted::Draft(Box::new(fitting)))
-            }
-        })
-    };
-    match planned_draft(plan).await? {
-        DraftOr::Other(Fitted::Whole(answer)) => Ok(answer),
-        DraftOr::Draft(draft, Fitted::Draft(fitting)) => Ok(fitting.answer(&draft)),
-        DraftOr::Other(Fitted::Draft(_)) | DraftOr::Draft(_, Fitted::Whole(_)) => Err(defect()),
+    let access = daemon.access.clone();
+    let planned = planned(move || {
+        let access = &daemon.access;
+        Fitting::new(params, &daemon.settings.general_layers(), access.windows.learned())?.plan(access, stop)
+    });
+    match planned.await? {
+        Next::Fits(answer) => Ok(answer),
+        Next::Draft(order, fitting) => {
+            let draft = unreported(DraftJob { session: fitting.session(), order: *order, access }).await?;
+            Ok(fitting.answer(&draft))
+        }
     }
-}
-
-/// The messages after their plan.
-enum Fitted {
-    /// They fit.
-    Whole(FitAnswer),
-    /// They wait for a summary.
-    Draft(Box<Fitting>),
 }

@@ -8,7 +8,9 @@
 
 use super::{
     core::{Core, Input, Moment, Over},
-    effects::{Answer, DraftRead, Effects, IdleTurn, Read, Sent, Ticket, TicketNumber, Turning, world::World},
+    effects::{
+        Answer, DraftRead, Effects, IdleTurn, Read, Sent, SessionRead, Ticket, TicketNumber, Turning, world::World,
+    },
     forking::Forking,
     founding::{Founding, Told},
     handle::{CancelReply, HandOver, Inbox, Mail, SharedGlance, Urgent},
@@ -20,7 +22,6 @@ use super::{
     recording::{End, Given, LARGEST_ANSWER, Request, live::Recording},
     shared::Shared,
     source::{self, SourceOrder},
-    stop::Stop,
 };
 use crate::{
     ask::request::Origin,
@@ -39,7 +40,6 @@ use crate::{
         jobs::{
             draft::DraftJob,
             pool::{self, Report},
-            pool::{DraftOr, Planned, planned_draft},
             transfer::{TransferJob, TransferOrder},
             turn::{TurnJob, TurnOrder},
         },
@@ -296,6 +296,28 @@ impl Shell {
         handled.map_err(|_| Defect)
     }
 
+    /// Answers a request with a draft that changes nothing.
+    fn read_draft(&mut self, request: TicketNumber, read: DraftRead) {
+        let DraftRead { plan, answer, stop } = read;
+        let (waiting, access) = (self.requests.remove(&request), self.shared.access.clone());
+        let (session, messages, recorded) = (self.session.clone(), self.messages.clone(), self.recording.is_some());
+        let stopped = stopped_with(&waiting, move || stop.request());
+        tokio::spawn(async move {
+            let reader = access.clone();
+            let order = pool::planned(move || plan(&reader, &Blocking::is_allowed_here().until(stopped))).await;
+            let draft = match order {
+                Ok(order) => pool::unreported(DraftJob { session, order, access }).await,
+                Err(failure) => Err(failure),
+            };
+            let answer = answer(draft);
+            let given = recorded.then(|| Given::of(&answer, LARGEST_ANSWER));
+            if let Some(Waiting::Reply(reply)) = waiting {
+                answer.send(reply);
+            }
+            send(&messages, Message::Answered(request, given));
+        });
+    }
+
     /// Lets others see the number of entries.
     fn look(&self, core: &Core) {
         self.glance.set_entry_count(core.state().history().entry_count());
@@ -491,6 +513,19 @@ impl Shell {
     }
 }
 
+/// Becomes true when a request is cancelled, with `also`.
+fn stopped_with(waiting: &Option<Waiting>, also: impl Fn() + Send + 'static) -> Arc<AtomicBool> {
+    let stopped = Arc::new(AtomicBool::new(false));
+    if let Some(Waiting::Reply(reply)) = waiting {
+        let stopped = stopped.clone();
+        reply.on_cancel(move || {
+            stopped.store(true, Ordering::Relaxed);
+            also();
+        });
+    }
+    stopped
+}
+
 impl World for Shell {
     type Broken = Infallible;
 
@@ -538,48 +573,21 @@ impl World for Shell {
     }
 
     fn read(&mut self, request: TicketNumber, read: Read) {
-        let (waiting, access) = (self.requests.remove(&request), self.shared.access.clone());
-        let messages = self.messages.clone();
-        let (recorded, outside) = (self.recording.is_some(), !matches!(read, Read::Session(_)));
-        let session = self.session.clone();
-        let stopped = Arc::new(AtomicBool::new(false));
-        if let Some(Waiting::Reply(reply)) = &waiting {
-            let stopped = stopped.clone();
-            let stop = if let Read::Draft(draft) = &read { Some(draft.stop.clone()) } else { None };
-            reply.on_cancel(move || {
-                stopped.store(true, Ordering::Relaxed);
-                stop.iter().for_each(Stop::request);
-            });
-        }
-        if let Read::Draft(read) = read {
-            let DraftRead { plan, answer, .. } = *read;
-            let planned = move || {
-                let order = plan(&access, &Blocking::is_allowed_here().until(stopped))?;
-                Ok(Planned::Job(Box::new(DraftJob { session, order, access }), ()))
-            };
-            tokio::spawn(async move {
-                let draft = match planned_draft(planned).await {
-                    Ok(DraftOr::Draft(draft, ())) => Ok(*draft),
-                    Ok(DraftOr::Other(())) => Err(jobs::defect()),
-                    Err(failure) => Err(failure),
-                };
-                let answer = answer(draft);
-                let given = recorded.then(|| Given::of(&answer, LARGEST_ANSWER));
-                if let Some(Waiting::Reply(reply)) = waiting {
-                    answer.send(reply);
-                }
-                send(&messages, Message::Answered(request, given));
-            });
-            return;
-        }
+        let (outside, read): (bool, SessionRead) = match read {
+            Read::Session(read) => (false, read),
+            Read::Outside(read) => {
+                let access = self.shared.access.clone();
+                (true, Box::new(move |blocking| read(&access, blocking)))
+            }
+            Read::Draft(read) => return self.read_draft(request, *read),
+        };
+        let (waiting, messages) = (self.requests.remove(&request), self.messages.clone());
+        let recorded = self.recording.is_some();
+        let stopped = stopped_with(&waiting, || ());
         tokio::task::spawn_blocking(move || {
             let blocking = Blocking::is_allowed_here().until(stopped);
             // Dropping the reply in a panic answers, too.
-            let answer = catch_unwind(AssertUnwindSafe(|| match read {
-                Read::Session(read) => read(&blocking),
-                Read::Outside(read) => read(&access, &blocking),
-                Read::Draft(_) => Answer::Failed(jobs::defect()),
-            }));
+            let answer = catch_unwind(AssertUnwindSafe(|| read(&blocking)));
             // A replay reads the session to the end.
             let given =
                 |answer: &&Answer| recorded && (outside || matches!(answer, Answer::Failed(Failure::Cancelled)));

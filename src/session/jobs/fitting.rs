@@ -58,12 +58,11 @@ pub struct Fitting {
 }
 
 /// The next step.
-#[expect(clippy::large_enum_variant, reason = "one lives at a time")]
 pub enum Next {
     /// The messages fit.
     Fits(FitAnswer),
     /// A summary is needed.
-    Draft(DraftOrder, Fitting),
+    Draft(Box<DraftOrder>, Box<Fitting>),
 }
 
 /// The entry that stands for an earlier summary.
@@ -190,7 +189,7 @@ impl Fitting {
             rank: Rank::foreground(),
             stop,
         };
-        Ok(Next::Draft(order, self))
+        Ok(Next::Draft(Box::new(order), Box::new(self)))
     }
 
     /// The session that requests for the summary are made for.

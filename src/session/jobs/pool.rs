@@ -8,15 +8,13 @@ use crate::{
     compaction::draft::Draft,
     protocol::errors::Failure,
     session::jobs::{
-        defect,
+        blocking::blocking,
         draft::{DraftJob, draft},
         progress::Progress,
         transfer::{TransferJob, TransferText, transfer},
         turn::{self, TurnJob, TurnReport},
     },
 };
-
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A report of a job.
 pub enum Report<T> {
@@ -34,34 +32,22 @@ pub fn spawn(job: DraftJob, report: impl Fn(Report<Draft>) + Send + Sync + 'stat
     });
 }
 
-/// Plans on a thread that may block, then makes the draft. No thread waits for a model.
+/// Makes a plan on a thread that may block.
 ///
 /// # Errors
-/// As [`draft`], and of the plan.
-pub async fn planned_draft<T: Send + 'static>(
-    plan: impl FnOnce() -> Result<Planned<T>, Failure> + Send + 'static,
-) -> Result<DraftOr<T>, Failure> {
-    let planned = tokio::task::spawn_blocking(move || catch_unwind(AssertUnwindSafe(plan))).await;
-    match planned.ok().and_then(Result::ok).unwrap_or_else(|| Err(defect()))? {
-        Planned::Needless(other) => Ok(DraftOr::Other(other)),
-        Planned::Job(job, other) => Ok(DraftOr::Draft(Box::new(draft(*job, &BlockingPool, &|_| ()).await?), other)),
-    }
+/// Those of the plan.
+pub async fn planned<T: Send + 'static>(
+    plan: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+) -> Result<T, Failure> {
+    blocking(&BlockingPool, plan).await
 }
 
-/// A plan.
-pub enum Planned<T> {
-    /// No draft is needed.
-    Needless(T),
-    /// The draft that is to be made.
-    Job(Box<DraftJob>, T),
-}
-
-/// The result of a plan.
-pub enum DraftOr<T> {
-    /// No draft was needed.
-    Other(T),
-    /// The draft.
-    Draft(Box<Draft>, T),
+/// Makes a draft that no session waits for. No thread waits for a model.
+///
+/// # Errors
+/// As [`draft`].
+pub async fn unreported(job: DraftJob) -> Result<Draft, Failure> {
+    draft(job, &BlockingPool, &|_| ()).await
 }
 
 /// Starts a job that makes the text of a transfer.
