@@ -3,10 +3,14 @@
 use crate::{
     provider::{Format, Provider},
     summarizing::{held_model, settings},
-    support::{Daemon, Home, binary, run, session_of, turns},
+    support::{Daemon, Home, binary, run, session_of, turns, user},
 };
 use serde_json::{Value, json};
-use std::fs;
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    process::Stdio,
+};
 
 /// The output of the demo.
 fn demo(home: &Home, more: &[&str]) -> String {
@@ -404,7 +408,7 @@ fn ctrl_c_cancels_a_compaction_and_frees_its_file() {
     let before = fs::read(&path).expect("a file");
     let mut command = home.command();
     command.arg("compact").arg(&path).args(["--keep", "1000"]);
-    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().expect("it starts");
     provider.wait_for(1);
     let pid = rustix::process::Pid::from_raw(child.id().try_into().expect("a pid")).expect("a pid");
@@ -416,4 +420,25 @@ fn ctrl_c_cancels_a_compaction_and_frees_its_file() {
     assert_eq!(fs::read(&path).expect("a file"), before);
     let mut daemon = Daemon::at(home);
     daemon.load(&path);
+}
+
+#[test]
+fn a_followed_session_shows_what_another_program_appends() {
+    let home = Home::new();
+    let path = session_of(&home, "followed", &turns(2));
+    let mut command = home.command();
+    command.arg("tail").arg("--follow").arg(&path).args(["-n", "1"]);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().expect("it starts");
+    let mut lines = BufReader::new(child.stdout.take().expect("its output")).lines();
+    let mut next = || lines.next().expect("a line").expect("text");
+    next();
+    let mut daemon = Daemon::at(home);
+    let session = daemon.load(&path);
+    daemon.append(&session, &[user("The wombat digs.")]);
+    assert!(next().ends_with("The wombat digs."), "the new entry, once");
+    daemon.append(&session, &[user("It sleeps.")]);
+    assert!(next().ends_with("It sleeps."));
+    child.kill().expect("it runs");
+    child.wait().expect("it ends");
 }
