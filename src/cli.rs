@@ -15,6 +15,7 @@ mod models;
 mod named;
 mod paint;
 pub mod print;
+pub mod report;
 pub mod schema;
 mod session_commands;
 pub mod sessions;

@@ -224,6 +224,22 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Write a page about a session for a browser: the size of its context over time, with its window, its threshold and each
+    /// compaction. It reads files only. The page is one file, and it loads nothing.
+    Report {
+        /// A session file, or the beginning of the id of a session of the data folder. Default: the newest session.
+        #[arg(value_name = "FILE|ID", conflicts_with = "all")]
+        session: Option<PathBuf>,
+        /// A page about the sessions of the data folder.
+        #[arg(long)]
+        all: bool,
+        /// The page; - is stdout. An earlier report is replaced, any other file is not.
+        #[arg(short, long, value_name = "FILE", default_value = "report.html")]
+        out: PathBuf,
+        /// The data folder. Default: ABRIDGED_DATA_DIR, else the platform's own.
+        #[arg(long, value_name = "DIR")]
+        data: Option<PathBuf>,
+    },
     /// Print the completions for a shell.
     Completions {
         /// Which one.
@@ -347,6 +363,10 @@ fn main() -> ExitCode {
             cli::sessions::run(&cli::sessions::Request { data, cwd, limit, json, now })
         }
         Command::Tree { session, data, all, json } => cli::tree::run(&cli::tree::Request { session, data, all, json }),
+        Command::Report { session, all, out, data } => {
+            let now = abridged::clock::now();
+            cli::report::run(&cli::report::Request { session, all, out, data, now })
+        }
         Command::Completions { shell } => Ok(completions(shell)),
         Command::Schema { out } => cli::schema::run(&out),
     };

@@ -85,6 +85,7 @@ const SHELL: &[&str] = &[
     "cli/models",
     "cli/interrupt",
     "cli/named",
+    "cli/report/written",
     "cli/session_commands/tail",
     "cli/paint",
     "cli/print",
@@ -105,7 +106,7 @@ fn files() -> Vec<(String, String)> {
             let path = entry.expect("an entry").path();
             if path.is_dir() {
                 walk(&path, root, found);
-            } else {
+            } else if path.extension().is_some_and(|ending| ending == "rs") {
                 let name = path.strip_prefix(root).expect("below").with_extension("").display().to_string();
                 found.push((name, fs::read_to_string(&path).expect("a file")));
             }

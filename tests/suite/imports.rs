@@ -35,7 +35,8 @@ impl Sources {
                     continue;
                 }
                 let name = path.strip_prefix(src).expect("a path below").with_extension("");
-                if name != Path::new("main") {
+                let is_rust = path.extension().is_some_and(|ending| ending == "rs");
+                if is_rust && name != Path::new("main") {
                     sources.add(&name.display().to_string(), &fs::read_to_string(&path).expect("a file"));
                 }
             }

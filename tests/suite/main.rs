@@ -94,6 +94,7 @@ mod referring;
 mod registration;
 mod remote;
 mod reported;
+mod reports;
 mod resending;
 mod reserving;
 mod resting;

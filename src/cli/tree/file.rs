@@ -66,7 +66,7 @@ impl SessionFile {
     }
 
     /// The title of the session.
-    pub(super) fn title(&self) -> Option<&str> {
+    pub(in crate::cli) fn title(&self) -> Option<&str> {
         self.index().title().or(self.found.title.as_deref()).filter(|title| !title.is_empty())
     }
 
@@ -112,6 +112,16 @@ impl SessionFile {
     /// When the file cannot be read.
     pub(in crate::cli) fn entry(&self, place: Place) -> Result<Option<Arc<Entry>>, StoreError> {
         self.library.body(place, &self.blocking).map(Some)
+    }
+
+    /// The place of the entry that an entry follows.
+    pub(in crate::cli) fn parent(&self, place: Place) -> Option<Place> {
+        self.index().parent(place)
+    }
+
+    /// The place of the entry with an id.
+    pub(in crate::cli) fn place(&self, id: &EntryId) -> Option<Place> {
+        self.index().find(id)
     }
 
     /// The entry with this id.

@@ -5,7 +5,7 @@
 
 use super::row::{Cost, Fullness, Measured, Picture, Row, sort};
 use crate::{
-    conversation::entry::VERSION,
+    conversation::{entry::VERSION, spending::Spending},
     daemon::{Places, listing::Catalog},
     log::{
         header,
@@ -131,6 +131,15 @@ impl Looks {
         self.files.take_problems();
     }
 
+    /// The state of a session, by the end of its file. `cwd`: its working folder.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or its settings are invalid.
+    pub(in crate::cli) fn state(&mut self, file: &Path, cwd: &str) -> Result<State, String> {
+        let layers = self.files.read_project(Path::new(cwd));
+        end(file, &layers, &self.learned).map(|end| end.state)
+    }
+
     /// Reads the settings and the learned windows again. Everything is measured anew if they changed.
     pub(in crate::cli) fn reread(&mut self) {
         let learned = Windows::read(&self.data).learned();
@@ -158,11 +167,31 @@ fn measure(file: &Path, layers: &Layers, learned: &Learned) -> Measured {
 /// The fullness of a context by the rule of the daemon, from the part of the file after the last compaction. The
 /// tokenizer is not loaded: what no provider reported is estimated by characters.
 fn context(file: &Path, layers: &Layers, learned: &Learned) -> Result<(Fullness, Cost), String> {
+    let End { state, spent, is_whole } = end(file, layers, learned)?;
+    let path = state.path();
+    let counted = path
+        .compaction()
+        .is_some_and(|place| path[place].compaction().is_some_and(|compaction| compaction.measured().is_some()));
+    let usage = state.usage();
+    let at_least = !is_whole && !counted && usage.source == UsageSource::Estimate;
+    Ok((Fullness { usage, at_least }, Cost::from(&spent)))
+}
+
+/// A session by the end of its file.
+struct End {
+    state: State,
+    /// The costs in that part.
+    spent: Spending,
+    /// Whether the whole context was read.
+    is_whole: bool,
+}
+
+fn end(file: &Path, layers: &Layers, learned: &Learned) -> Result<End, String> {
     let text = |error: &dyn std::error::Error| error.to_string();
     let found = header::peek(file).map_err(|error| text(&error))?;
     let source = Source::open(file.to_owned(), &found).map_err(|error| text(&error))?;
     let length = source.length().map_err(|error| text(&error))?;
-    let (history, spent, whole) = if found.header.version < VERSION {
+    let (history, spent, is_whole) = if found.header.version < VERSION {
         if length > MOST {
             return Err(format!("its version is {}; it is measured after a daemon opened it", found.header.version));
         }
@@ -177,15 +206,10 @@ fn context(file: &Path, layers: &Layers, learned: &Learned) -> Result<(Fullness,
         let near = source.path_within(end, MOST).map_err(|error| text(&error))?;
         (History::of_file(source.into(), near.path, None), near.spent, near.whole)
     };
-    let counted = history.path().compaction().is_some_and(|place| {
-        history.path()[place].compaction().is_some_and(|compaction| compaction.measured().is_some())
-    });
     let given = SessionData::default();
     let state =
         State::new(found.header, Some(file.to_owned()), found.title, history, given, None, layers, Trust::Trusted);
     let mut state = state.map_err(|problem| format!("its settings are invalid: {problem}"))?;
     state.learned = learned.clone().in_session(&state.id);
-    let usage = state.usage();
-    let at_least = !whole && !counted && usage.source == UsageSource::Estimate;
-    Ok((Fullness { usage, at_least }, Cost::from(&spent)))
+    Ok(End { state, spent, is_whole })
 }
