@@ -305,7 +305,8 @@ fn the_streaming_loop_repeats_a_turn_that_was_refused_as_too_long() {
         });
         let Streamed { output, events } = stream(&home, &provider, format, &requests(TURNS));
         assert_eq!(ends(&output), ["done"; TURNS], "{format:?}: {output}\n{events}");
-        let expected = ["[warning: ", "[recovery (overflow): compact]", "[compacting (overflow)", "[recovery recovered]"];
+        let expected =
+            ["[warning: ", "[recovery (overflow): compact]", "[compacting (overflow)", "[recovery recovered]"];
         let missing: Vec<_> = expected.iter().filter(|event| !events.contains(**event)).collect();
         assert!(missing.is_empty(), "{format:?}: {missing:?} are not in {events}");
     });
