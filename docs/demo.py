@@ -1,6 +1,6 @@
 """Draws the terminal of `abridged demo`, in 80 columns and 30 rows, as an SVG.
 
-Usage: docs/demo.py [ABRIDGED] > docs/demo.svg
+Usage: python3 docs/demo.py [ABRIDGED] > docs/demo.svg
 """
 import fcntl, os, pty, re, struct, sys, tempfile, termios
 from xml.sax.saxutils import escape

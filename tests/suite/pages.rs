@@ -198,7 +198,7 @@ fn the_picture_of_the_terminal_shows_the_demo() {
     let (code, out, err) = run(demo);
     assert_eq!(code, Some(0), "{err}");
     let [drawn, printed] = [&text, &out].map(|text| text.lines().map(without_numbers).collect::<Vec<_>>());
-    assert_eq!(drawn, printed, "draw it again: docs/demo.py target/debug/abridged > docs/demo.svg");
+    assert_eq!(drawn, printed, "draw it again: python3 docs/demo.py target/debug/abridged > docs/demo.svg");
     assert!(picture.len() < 60_000 && drawing.contains("prefers-color-scheme: dark"));
     assert!(!picture.contains("href") && !picture.contains("<script") && !picture.contains("@font-face"));
 }
