@@ -47,7 +47,7 @@ def send(**frame):
     daemon.stdin.flush()
 
 def call(method, **params):
-    """Sends a request to the daemon and returns its result. Ctrl-C takes the request back."""
+    """Sends a request to the daemon and returns its result. Ctrl-C cancels the request."""
     request, answer = next(ids), {}
     send(id=request, method=method, params=params)
     try:
