@@ -101,11 +101,12 @@ class Answer:
                 if delta.get(field):
                     self.message[field] = self.message.get(field, "") + delta[field]
             for piece in delta.get("tool_calls") or []:
-                if piece["index"] == len(self.calls):
+                at = min(piece.get("index", len(self.calls)), len(self.calls))  # some servers count nothing
+                if at == len(self.calls):
                     call = {"name": "", "arguments": ""}
-                    self.calls.append({"id": piece["id"], "type": "function", "function": call})
-                for field, text in piece["function"].items():
-                    self.calls[piece["index"]]["function"][field] += text or ""
+                    self.calls.append({"id": piece.get("id") or f"call_{at}", "type": "function", "function": call})
+                for field in ("name", "arguments"):
+                    self.calls[at]["function"][field] += (piece.get("function") or {}).get(field) or ""
             return delta.get("content") or delta.get("refusal") or ""
         return ""
 
@@ -146,7 +147,7 @@ def stream(body, answer):
     """Sends a request to the provider and prints the text of its answer as it comes."""
     request = urllib.request.Request(BASE_URL + PATH, json.dumps(body | STREAM).encode(), HEADERS)
     try:
-        with urllib.request.urlopen(request, timeout=120) as response:
+        with urllib.request.urlopen(request, timeout=600) as response:
             for line in response:
                 if line.startswith(b"data:") and line[5:].strip() != b"[DONE]":
                     print(answer.take(json.loads(line[5:])), end="", flush=True)
@@ -214,12 +215,15 @@ threading.Thread(target=read, daemon=True).start()
 call("initialize", protocolVersion=1, processId=os.getpid())
 new = call("session/new", cwd=os.getcwd(), model=NAME, tools=[READ], settings=SETTINGS)
 session = new["session"]["sessionId"]
-for line in sys.stdin:
-    try:
-        print(f"({turn(line.strip())})", flush=True)
-    except KeyboardInterrupt:
-        print("(aborted)", flush=True)
-    except RuntimeError as error:  # context_overflow, for example: nothing can be left out any more
-        print("(no context:", *error.args, end=")\n", flush=True)
+try:
+    for line in filter(str.strip, sys.stdin):
+        try:
+            print(f"({turn(line.strip())})", flush=True)
+        except KeyboardInterrupt:
+            print("(aborted)", flush=True)
+        except RuntimeError as error:  # context_overflow, for example: nothing can be left out any more
+            print("(no context:", *error.args, end=")\n", flush=True)
+except KeyboardInterrupt:
+    pass  # between two turns it ends the host
 daemon.stdin.close()
 daemon.wait()
