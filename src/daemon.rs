@@ -203,7 +203,7 @@ impl Daemon {
         }
     }
 
-    /// Ends all sessions. Running operations have [`PATIENCE`] to end by themselves; then they are cancelled, with
+    /// Ends all sessions. Running operations have `PATIENCE` to end by themselves; then they are cancelled, with
     /// their end events.
     pub async fn finish_sessions(&self) {
         self.finishing.store(true, Ordering::SeqCst);

@@ -184,7 +184,7 @@ impl Spending {
 }
 
 /// Tokens with the times at which they were spent, in milliseconds of a clock, in the order of spending. All tokens of
-/// [`STEP`] count from the first of them.
+/// `STEP` count from the first of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Recent(Vec<(i64, u64)>);

@@ -182,7 +182,7 @@ pub struct ErrorObject {
     data: ErrorData,
 }
 
-/// `error.data`, with the schema of [`Shape`].
+/// `error.data`, with the schema of `Shape`.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ErrorData {

@@ -40,7 +40,7 @@ pub struct Checked {
 
 /// Reads a text of settings. An invalid value falls back to the one at its place in `before`, else to its default.
 ///
-/// At most [`MOST_REPORTED`] problems are reported, the worst first where there are more, and one that counts the rest.
+/// At most `MOST_REPORTED` problems are reported, the worst first where there are more, and one that counts the rest.
 #[must_use]
 pub fn check(text: &str, before: Option<&Value>) -> Checked {
     check_layer(text, before, Trust::Trusted).0

@@ -66,6 +66,7 @@ mod made_good;
 mod memory;
 mod mended;
 mod misreports;
+mod msrv;
 mod mutations;
 mod mutator;
 mod named_models;

@@ -156,16 +156,10 @@ fn hooks_in_typescript_cancel_a_compaction_and_add_notes_to_it() {
 }
 
 #[test]
-fn the_hook_of_the_summarizer_is_short_and_the_page_shows_it() {
+fn the_hook_of_the_summarizer_is_short() {
     let python = fs::read_to_string(example("own_summarizer.py")).expect("a file");
     let (_, hook) = python.split_once("# The hook").expect("the hook");
     let (hook, _) = hook.split_once("\nHOOKS = ").expect("its end");
     let lines = hook.lines().skip(1).filter(|line| !line.trim().is_empty()).count();
     assert!(lines <= 30, "{lines}");
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/CLIENTS.md");
-    let page = fs::read_to_string(page).expect("the page");
-    let (_, behind) = page.split_once("```python\ndef before_compact(").expect("the hook");
-    let (shown, _) = behind.split_once("```").expect("its end");
-    let missing: Vec<_> = shown.lines().skip(1).filter(|line| !python.contains(line)).collect();
-    assert!(missing.is_empty(), "{missing:?}");
 }

@@ -1,7 +1,7 @@
 //! Requests to a session, in the form in which they wait for their turn, and the traits of their handlers.
 //!
 //! A line of the table in `protocol.rs` names the kind of its handler. `session` makes a [`Command::Call`] of a
-//! [`SessionMethod`], `edit` a [`Command::Edit`] of an [`EditMethod`], `command` the variant that a [`CommandMethod`]
+//! [`SessionMethod`], `edit` a [`Command::Edit`] of an `EditMethod`, `command` the variant that a [`CommandMethod`]
 //! chooses.
 
 use super::edit::{self, Edit, EditMethod};
