@@ -78,7 +78,7 @@ pub enum Failure {
     })]
     NothingToCompact(Nothing),
     /// No compaction makes the context small enough.
-    #[error("even without its history the context does not fit: system prompt and tools take {} tokens, what is left {}, of a window of {}; use a larger model, fewer tools, or a shorter message", .0.system + .0.tools, .0.latest_turn, .0.window)]
+    #[error("{}", no_smaller(.0))]
     ContextOverflow(Floor),
     /// A context is larger than its window, and no maintenance makes it smaller now.
     #[error("{}{why}", does_not_fit(floor))]
@@ -150,6 +150,24 @@ fn told_by(kind: &str) -> &'static str {
 }
 
 /// The sentence on a context that is larger than its window. Empty for one that is not.
+/// The error of a context that no compaction makes smaller: it is over its window, or a provider refused it below that.
+fn no_smaller(floor: &Floor) -> String {
+    let Floor { system, tools, latest_turn, window, .. } = *floor;
+    match floor.size() > window {
+        true => format!(
+            "even without its history the context does not fit: system prompt and tools take {} tokens, and the newest messages \
+             {latest_turn}, of a window of {window}; use a larger model, fewer tools, or a shorter message",
+            system + tools
+        ),
+        false => format!(
+            "no compaction makes the context smaller: without its history it has {} tokens, of a window of {window}; where the \
+             provider refuses that, correct contextWindow in the settings of its model, or lower maxOutputTokens, the room that a \
+             request keeps for the answer",
+            floor.size()
+        ),
+    }
+}
+
 fn does_not_fit(floor: &Floor) -> String {
     match floor.size() > floor.window {
         true => format!("the context does not fit the window of {} tokens. ", floor.window),
@@ -398,6 +416,19 @@ mod tests {
         models::candidates::{Candidate, Way},
         provider::{Trouble, TroubleKind},
     };
+
+    #[test]
+    fn a_context_without_history_is_over_its_window_or_the_window_is_wrong() {
+        let text = |window| {
+            let floor = Floor { system: 100, tools: 20, pins: 30, latest_turn: 207, window };
+            Failure::ContextOverflow(floor).to_string()
+        };
+        let over = text(300);
+        assert!(over.contains("does not fit") && over.contains("a window of 300; use a larger model"), "{over}");
+        let below = text(16_000);
+        assert!(!below.contains("does not fit") && below.contains("has 357 tokens, of a window of 16000"), "{below}");
+        assert!(below.contains("contextWindow") && below.contains("maxOutputTokens"), "{below}");
+    }
 
     #[test]
     fn a_storage_error_is_retryable_where_the_cause_may_pass() {
