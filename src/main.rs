@@ -8,7 +8,7 @@ use abridged::{
 };
 use clap::{
     Args, CommandFactory, Parser, Subcommand, ValueEnum,
-    builder::{PossibleValuesParser, TypedValueParser},
+    builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser},
     error::ContextValue,
 };
 use std::{
@@ -38,8 +38,12 @@ enum Command {
         framing: FramingArgument,
         /// Record the sessions into a new file, from which they can be replayed. It holds their whole conversations, like
         /// their own files, and no keys. A file that is there already is refused.
-        #[arg(long, env = "ABRIDGED_RECORD", value_name = "FILE")]
+        #[arg(long, env = "ABRIDGED_RECORD", value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
         record: Option<PathBuf>,
+        /// Write each frame of the wire into a new file, one a line, without keys; frames over 64 KiB are cut. A file that is
+        /// there already is refused.
+        #[arg(long, env = "ABRIDGED_TRACE", value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
+        trace: Option<PathBuf>,
     },
     /// See an agent run into the window of its model and go on: no key, no network, nothing left behind. With --model, see a
     /// model write a summary.
@@ -61,6 +65,9 @@ enum Command {
         /// Talk to a model of this program instead: no key, no network, nothing left behind.
         #[arg(long, conflicts_with = "model")]
         demo: bool,
+        /// Write what is said to the daemon and by it into a new file, without keys, as serve does.
+        #[arg(long, value_name = "FILE")]
+        trace: Option<PathBuf>,
     },
     /// Compact one session file, in place and append-only.
     Compact {
@@ -88,6 +95,9 @@ enum Command {
         /// Print JSON: each event on a line as it comes, then the result.
         #[arg(long)]
         json: bool,
+        /// Write what is said to the daemon and by it into a new file, without keys, as serve does.
+        #[arg(long, value_name = "FILE")]
+        trace: Option<PathBuf>,
     },
     /// Take the last compaction or reset of a session back.
     Undo {
@@ -307,13 +317,16 @@ fn main() -> ExitCode {
         },
     };
     let done = match command {
-        Command::Serve { framing, record } => {
+        Command::Serve { framing, record, trace } => {
             let framing = match framing {
                 FramingArgument::Auto => None,
                 FramingArgument::Ndjson => Some(Framing::Ndjson),
                 FramingArgument::ContentLength => Some(Framing::ContentLength),
             };
-            abridged::daemon::serve::serve(framing, record.as_deref())
+            // An empty variable is one that is not set.
+            let [record, trace] =
+                [&record, &trace].map(|path| path.as_deref().filter(|path| !path.as_os_str().is_empty()));
+            abridged::daemon::serve::serve(framing, record, trace)
         }
         Command::Demo { model, json, summary } => {
             let output = match (json, summary) {
@@ -323,10 +336,13 @@ fn main() -> ExitCode {
             };
             cli::demo::run(model.named().as_ref(), output)
         }
-        Command::Chat { model, demo } => cli::chat::run(&cli::chat::Request { model: model.named(), demo }),
-        Command::Compact { session, model, fallback, dry_run, instructions, keep, data, json } => {
+        Command::Chat { model, demo, trace } => {
+            cli::chat::run(&cli::chat::Request { model: model.named(), demo, trace })
+        }
+        Command::Compact { session, model, fallback, dry_run, instructions, keep, data, json, trace } => {
             let model = model.named();
-            let request = cli::compact::Request { session, data, model, fallback, dry_run, instructions, keep, json };
+            let request =
+                cli::compact::Request { session, data, model, fallback, dry_run, instructions, keep, json, trace };
             cli::compact::run(&request)
         }
         Command::Undo { session, data, json } => cli::undo::run(&cli::undo::Request { session, data, json }),

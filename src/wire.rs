@@ -4,4 +4,5 @@ pub mod caller;
 pub mod fit;
 pub mod outbox;
 pub mod rpc;
+pub mod trace;
 pub mod transport;

@@ -34,6 +34,8 @@ pub struct Request {
     pub keep: Option<u64>,
     /// As JSON: the events as they come, each on a line, then the result.
     pub json: bool,
+    /// The new file with a trace of the dialogue.
+    pub trace: Option<PathBuf>,
 }
 
 /// Something that happens while a compaction runs.
@@ -56,7 +58,8 @@ pub fn run(request: &Request) -> Result<i32, String> {
         Some(Ok(chosen)) => Some(json!({ "models": chosen.models })),
         Some(Err(why)) => return Ok(refused(&why)),
     };
-    let start = Start { home: None, over: over.as_ref(), capabilities: json!({}), is_apart: true };
+    let trace = request.trace.as_deref();
+    let start = Start { home: None, over: over.as_ref(), capabilities: json!({}), is_apart: true, trace };
     let mut client = Client::start_as(start, |_, _| {})?;
     let loaded = client.call("session/load", json!({ "path": file, "readOnly": request.dry_run }))?;
     let session = &loaded["session"];

@@ -114,6 +114,7 @@ mod support;
 mod switches;
 mod switching;
 mod todos;
+mod traced;
 mod transcripts;
 mod tree;
 mod trees;
