@@ -73,6 +73,7 @@ const SHELL: &[&str] = &[
     "daemon/sources",
     "daemon/serve",
     "wire/outbox",
+    "wire/trace",
     "wire/transport",
     "cli/chat",
     "cli/client",

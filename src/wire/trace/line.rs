@@ -18,20 +18,10 @@ pub(super) const MOST_SHOWN: usize = 64 << 10;
 /// that one is recognized by its beginning.
 const MARGIN: usize = 4 << 10;
 
-/// Events with pieces of a text. A secret may be divided between them, so the trace has their sizes.
-const PIECES: [&str; 2] = ["message_delta", "summary_chunk"];
-
-/// Strings of JSON before values that are, or may be, secrets in a form that only their place tells: keys of settings and the
-/// events with pieces. The text of a frame that is not read as JSON ends before them.
-const SECRET_PLACES: [&str; 7] = [
-    "\"headers\"",
-    "\"header\"",
-    "\"apikeycommand\"",
-    "\"baseurl\"",
-    "\"remoteendpoint\"",
-    "\"message_delta\"",
-    "\"summary_chunk\"",
-];
+/// Strings of JSON before values that are, or may be, secrets in a form that only their place tells: keys of settings, and an
+/// event that may be dropped, which may have a piece of a text. The text of a frame that is not read as JSON ends before them.
+const SECRET_PLACES: [&str; 6] =
+    ["\"headers\"", "\"header\"", "\"apikeycommand\"", "\"baseurl\"", "\"remoteendpoint\"", "\"durable\":false"];
 
 /// A frame, or its beginning.
 pub(super) struct Shown {
@@ -127,11 +117,11 @@ fn text_of(shown: &Shown) -> String {
     text
 }
 
-/// Replaces each piece of a text by its size.
+/// Replaces a piece of a text by its size: a secret may be divided between several. Pieces are in events that may be dropped.
 fn hide_pieces(frame: &mut Value) {
-    let Some(event) = frame.pointer_mut("/params/event") else { return };
-    if event["type"].as_str().is_some_and(|kind| PIECES.contains(&kind))
-        && let Some(Value::String(text)) = event.get_mut("text")
+    let Some(params) = frame.get_mut("params") else { return };
+    if params["durable"] == false
+        && let Some(Value::String(text)) = params.pointer_mut("/event/text")
     {
         *text = format!("[{} bytes]", text.len());
     }
@@ -178,8 +168,7 @@ mod tests {
             json!({"password": "correct-horse-hush-1"}),
             json!({"params": {"settings": settings}}),
             json!({"params": [{"patch": settings}]}),
-            json!({"method": "session/event", "params": {"event": {"type": "message_delta", "text": "hush"}}}),
-            json!({"method": "session/event", "params": {"event": {"type": "summary_chunk", "text": "hush"}}}),
+            json!({"method": "session/event", "params": {"durable": false, "event": {"text": "hush"}}}),
         ] {
             for text in [frame.to_string(), format!("{frame}]")] {
                 let line = line(text.as_bytes()).to_string();
