@@ -17,6 +17,7 @@ use std::{
     path::PathBuf,
     process::ExitCode,
 };
+use tracing_subscriber::{Layer, filter::Targets, layer::SubscriberExt, util::SubscriberInitExt};
 
 /// Owns the sessions of LLM agents and keeps them inside the model's context window, over JSON-RPC on stdio.
 #[derive(Parser)]
@@ -297,13 +298,14 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(refused) => return told(&refused),
     };
-    tracing_subscriber::fmt()
-        .with_max_level(arguments.log)
+    let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())
         // Where stderr cannot be written, a line is lost and nothing else.
         .log_internal_errors(false)
-        .init();
+        // Libraries log headers and addresses, which may have keys.
+        .with_filter(Targets::new().with_target("abridged", arguments.log));
+    tracing_subscriber::registry().with(lines).init();
     let command = match arguments.command {
         Some(command) => command,
         None if std::io::stdin().is_terminal() => {

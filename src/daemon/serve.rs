@@ -43,6 +43,7 @@ const LONGEST_UNREAD: Duration = Duration::from_secs(30);
 /// When stdout cannot be duplicated, the runtime cannot be made, or the file of the recording or of the trace is there already.
 pub fn serve(framing: Option<Framing>, record: Option<&Path>, trace: Option<&Path>) -> Result<i32, String> {
     let places = Places::from_environment()?;
+    let data = places.data.clone();
     raise_descriptors()?;
     let stdout = guard_stdout().map_err(|error| format!("stdout cannot be set aside: {error}"))?;
     let chosen = Chosen::default();
@@ -114,6 +115,7 @@ pub fn serve(framing: Option<Framing>, record: Option<&Path>, trace: Option<&Pat
             let _ = stdin_ended.send(());
         }
     };
+    tracing::info!(version = env!("CARGO_PKG_VERSION"), data = %data.display(), "serving");
     spawn_thread("abridged-out", writer)?;
     spawn_thread("abridged-in", reader)?;
 
@@ -148,6 +150,7 @@ pub fn serve(framing: Option<Framing>, record: Option<&Path>, trace: Option<&Pat
     if let Some(trace) = trace {
         trace.close(LONGEST_END.saturating_sub(ending.elapsed()));
     }
+    tracing::info!(code, "ended");
     // Threads that still wait for a disk or a client have nothing left to do.
     runtime.shutdown_background();
     Ok(code)

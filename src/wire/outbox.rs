@@ -14,6 +14,7 @@ use crate::{
         whole_of, whole_of_event,
     },
     wire::{
+        event_log,
         fit::notification,
         trace::Trace,
         transport::{Chosen, Framing, Piece, put_frame, write_pieces},
@@ -260,6 +261,7 @@ impl Outbox {
 
     /// Puts an event into the queue and gives it its number.
     pub fn event(&self, session: &SessionId, about: &About, event: &Event) {
+        event_log::log(session, about.operation.as_ref().or(about.turn.as_ref()), about.entry.as_ref(), event);
         let payload = crate::conversation::entry::raw(event);
         let ts = crate::conversation::entry::timestamp(crate::clock::now());
         let mut state = self.lock();

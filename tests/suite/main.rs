@@ -61,6 +61,7 @@ mod leaving;
 mod linear;
 mod lists;
 mod lives;
+mod logged;
 mod logs;
 mod made_good;
 mod memory;
