@@ -254,6 +254,12 @@ struct ModelArguments {
     /// The model: a known provider with its key in the environment, or one of the settings. It writes the summary, or answers.
     #[arg(long, value_name = "PROVIDER/ID", value_parser = Named::parse_model)]
     model: Option<ModelRef>,
+    /// Write the manual pages, one for each command.
+    Man {
+        /// The folder they are written to.
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
+    },
     /// Where the model is asked.
     #[arg(long, value_name = "URL", requires = "model")]
     base_url: Option<String>,
@@ -387,6 +393,7 @@ fn told(refused: &clap::Error) -> ExitCode {
         ContextValue::String(argument) => Some(argument),
         _ => None,
     });
+        Command::Man { out } => cli::man::run(Arguments::command(), &out),
     // A name may have ends of lines, which are no others in the error.
     let text = named.fold(refused.to_string(), |text, argument| text.replace(argument, &cli::print::plain(argument)));
     cli::print::refused(&text);
