@@ -19,20 +19,22 @@ use std::{
 };
 use tracing_subscriber::{Layer, filter::Targets, layer::SubscriberExt, util::SubscriberInitExt};
 
-/// Owns the sessions of LLM agents and keeps them inside the model's context window, over JSON-RPC on stdio.
+/// Keeps the sessions of LLM agents inside the model's window, over JSON-RPC.
 #[derive(Parser)]
-#[command(name = "abridged", version, max_term_width = 100)]
+#[command(name = "abridged", version, max_term_width = 80)]
 struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
-    /// Level of the log on stderr: error, warn, info, debug or trace. Payloads and keys are never logged.
+    /// Level of the log on stderr: error, warn, info, debug or trace.
     #[arg(long, global = true, env = "ABRIDGED_LOG", default_value = "warn", value_name = "LEVEL", value_parser = level)]
     log: tracing::Level,
 }
 
 #[derive(Subcommand)]
 enum Command {
-    /// Serve JSON-RPC on stdin and stdout. The default when stdin is not a terminal.
+    /// Serve JSON-RPC on stdin and stdout.
+    ///
+    /// It is the default when stdin is not a terminal. The log has sizes, times and codes, and never payloads or keys.
     Serve {
         /// How frames stand in the stream.
         #[arg(long, value_enum, default_value_t = FramingArgument::Auto)]
@@ -46,8 +48,9 @@ enum Command {
         #[arg(long, env = "ABRIDGED_TRACE", value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
         trace: Option<PathBuf>,
     },
-    /// See an agent run into the window of its model and go on: no key, no network, nothing left behind. With --model, see a
-    /// model write a summary.
+    /// See an agent run into its window and go on: no key, no network.
+    ///
+    /// Nothing is left behind. With --model, see a model write a summary.
     Demo {
         #[command(flatten)]
         model: ModelArguments,
@@ -58,15 +61,16 @@ enum Command {
         #[arg(long, conflicts_with_all = ["json", "model"])]
         summary: bool,
     },
-    /// Talk to a model in the terminal, and see its context being kept inside the window. The conversation is a session of the data
-    /// folder.
+    /// Talk to a model, and see its context kept inside the window.
+    ///
+    /// The conversation is a session of the data folder.
     Chat {
         #[command(flatten)]
         model: ModelArguments,
         /// Talk to a model of this program instead: no key, no network, nothing left behind.
         #[arg(long, conflicts_with = "model")]
         demo: bool,
-        /// Write what is said to the daemon and by it into a new file, without keys, as serve does.
+        /// Write the frames to and from the daemon into a new file.
         #[arg(long, value_name = "FILE")]
         trace: Option<PathBuf>,
     },
@@ -77,14 +81,13 @@ enum Command {
         session: PathBuf,
         #[command(flatten)]
         model: ModelArguments,
-        /// Where --model writes no summary, ask the models of the settings, and extract one at last. Without this the
-        /// command fails and writes nothing.
+        /// Where --model writes no summary, ask the models of the settings, and extract one at last.
         #[arg(long, requires = "model")]
         fallback: bool,
         /// Only say what would be done.
         #[arg(long)]
         dry_run: bool,
-        /// Instructions for the summary: topics to keep above all.
+        /// Topics to keep above all.
         #[arg(long, value_name = "TEXT")]
         instructions: Option<String>,
         /// Tokens kept as they are.
@@ -93,10 +96,10 @@ enum Command {
         /// The data folder in which an id is looked up. Default: ABRIDGED_DATA_DIR, else the platform's own.
         #[arg(long, value_name = "DIR")]
         data: Option<PathBuf>,
-        /// Print JSON: each event on a line as it comes, then the result.
+        /// Print each event as a line of JSON, then the result.
         #[arg(long)]
         json: bool,
-        /// Write what is said to the daemon and by it into a new file, without keys, as serve does.
+        /// Write the frames to and from the daemon into a new file.
         #[arg(long, value_name = "FILE")]
         trace: Option<PathBuf>,
     },
@@ -112,7 +115,9 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Print the summary in force of a session, or one of its entries as it was written. It reads the file only.
+    /// Print the summary in force, or an entry as it was written.
+    ///
+    /// It only reads the file.
     Show {
         /// A session file, or the beginning of the id of a session of the data folder. Default: the newest session.
         #[arg(value_name = "FILE|ID")]
@@ -126,7 +131,9 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Find a text in all entries of a session, compacted ones too, the newest first. It changes nothing.
+    /// Find a text in all entries, compacted ones too.
+    ///
+    /// The newest match is first. Nothing changes.
     Search {
         /// A session file, or the beginning of the id of a session of the data folder.
         #[arg(value_name = "FILE|ID")]
@@ -143,7 +150,9 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Write a session into a new file: Markdown for a person, or every entry where its name ends with .jsonl.
+    /// Write a session into a new file, as Markdown or JSON lines.
+    ///
+    /// Markdown is for a person. A file whose name ends with .jsonl has every entry.
     Export {
         /// A session file, or the beginning of the id of a session of the data folder.
         #[arg(value_name = "FILE|ID")]
@@ -172,7 +181,7 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Say where everything is, what holds in this folder and who says so, and what is wrong.
+    /// Say where everything is, which settings hold, and what is wrong.
     Doctor {
         /// Ask each model for a word. Without this nothing goes over the network.
         #[arg(long)]
@@ -181,8 +190,9 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// See the sessions of a data folder, live: how full they are, what runs, what maintenance cost. It reads files and locks
-    /// only; nothing is started or written.
+    /// See the sessions of a data folder live.
+    ///
+    /// It shows how full they are, what runs, and what maintenance cost. It only reads files and locks.
     ///
     /// The size of a context is the last report of the provider, else an estimate (~). It is measured from the end of the file
     /// back to the last compaction, over 8 MiB at most; ≥ stands where there may be more. What a client told a daemon without
@@ -198,8 +208,10 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// List the sessions of a data folder, the newest ones first, each below the session that it was made from: their size, how
-    /// full their context is, and their age. It reads files and locks only.
+    /// List the sessions of a data folder, the newest first.
+    ///
+    /// Each stands below the session that it was made from, with its size, its age, and how full its context is. Only files and
+    /// locks are read.
     ///
     /// A context is measured as by watch: ~ stands before an estimate, ≥ where there may be more.
     Sessions {
@@ -216,8 +228,9 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Draw the tree of a session: its branches, compactions, resets and labels, and the path to its leaf. It reads the file
-    /// only, also while a daemon has it open.
+    /// Draw the tree of a session: branches, compactions, labels.
+    ///
+    /// It only reads the file, also while a daemon has it open.
     ///
     /// A conversation goes straight down. Branches stand to the right, between the entry that they begin at and the one that
     /// goes on there. Lines that only programs read are not drawn; the middle of a long run of entries is one line.
@@ -241,6 +254,12 @@ enum Command {
         #[arg(value_enum)]
         shell: clap_complete::Shell,
     },
+    /// Write the manual pages, one for each command.
+    Man {
+        /// The folder they are written to.
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
+    },
     /// Write the machine-readable protocol.
     Schema {
         /// The folder it is written to.
@@ -251,19 +270,13 @@ enum Command {
 
 #[derive(Args)]
 struct ModelArguments {
-    /// The model: a known provider with its key in the environment, or one of the settings. It writes the summary, or answers.
+    /// A model of a known provider with its key in the environment, or of the settings.
     #[arg(long, value_name = "PROVIDER/ID", value_parser = Named::parse_model)]
     model: Option<ModelRef>,
-    /// Write the manual pages, one for each command.
-    Man {
-        /// The folder they are written to.
-        #[arg(long, value_name = "DIR")]
-        out: PathBuf,
-    },
     /// Where the model is asked.
     #[arg(long, value_name = "URL", requires = "model")]
     base_url: Option<String>,
-    /// In which wire format; openai_chat where nothing says otherwise.
+    /// Its wire format. Default: openai_chat.
     #[arg(long, requires = "model", value_parser = PossibleValuesParser::new(APIS).try_map(api))]
     api: Option<Api>,
 }
