@@ -91,7 +91,7 @@ enum Command {
         #[arg(long, value_name = "TEXT")]
         instructions: Option<String>,
         /// Tokens kept as they are.
-        #[arg(long, value_name = "TOKENS")]
+        #[arg(long, value_name = "TOKENS", value_parser = tokens)]
         keep: Option<u64>,
         /// The data folder in which an id is looked up. Default: ABRIDGED_DATA_DIR, else the platform's own.
         #[arg(long, value_name = "DIR")]
@@ -141,7 +141,7 @@ enum Command {
         /// The text, taken literally. Case is ignored.
         text: String,
         /// The most matches.
-        #[arg(long, value_name = "N", default_value = "50")]
+        #[arg(long, value_name = "N", default_value = "50", value_parser = number)]
         limit: NonZeroUsize,
         /// The data folder in which an id is looked up. Default: ABRIDGED_DATA_DIR, else the platform's own.
         #[arg(long, value_name = "DIR")]
@@ -169,7 +169,7 @@ enum Command {
         #[arg(value_name = "FILE|ID")]
         session: Option<PathBuf>,
         /// The number of messages.
-        #[arg(short = 'n', long, value_name = "N", default_value = "10")]
+        #[arg(short = 'n', long, value_name = "N", default_value = "10", value_parser = number)]
         count: NonZeroUsize,
         /// Go on with those that come, until Ctrl-C.
         #[arg(short, long)]
@@ -219,7 +219,7 @@ enum Command {
         #[arg(long, value_name = "DIR")]
         cwd: Option<PathBuf>,
         /// The most sessions that are listed.
-        #[arg(long, value_name = "N", default_value = "20")]
+        #[arg(long, value_name = "N", default_value = "20", value_parser = number)]
         limit: NonZeroUsize,
         /// The data folder. Default: ABRIDGED_DATA_DIR, else the platform's own.
         #[arg(long, value_name = "DIR")]
@@ -296,6 +296,14 @@ fn level(name: &str) -> Result<tracing::Level, String> {
         "" => Ok(tracing::Level::WARN),
         name => name.parse().map_err(|_| "expected error, warn, info, debug or trace".to_owned()),
     }
+}
+
+fn number(text: &str) -> Result<NonZeroUsize, &'static str> {
+    text.parse().map_err(|_| "expected a number from 1 on")
+}
+
+fn tokens(text: &str) -> Result<u64, &'static str> {
+    text.parse().map_err(|_| "expected a number of tokens, for example 20000")
 }
 
 fn api(name: String) -> Result<Api, &'static str> {
@@ -385,12 +393,13 @@ fn main() -> ExitCode {
         }
         Command::Tree { session, data, all, json } => cli::tree::run(&cli::tree::Request { session, data, all, json }),
         Command::Completions { shell } => Ok(completions(shell)),
+        Command::Man { out } => cli::man::run(Arguments::command(), &out),
         Command::Schema { out } => cli::schema::run(&out),
     };
     match done {
         Ok(code) => ExitCode::from(u8::try_from(code).unwrap_or(1)),
         Err(error) => {
-            cli::print::note(&error);
+            cli::print::note(&cli::print::words::in_shell(&error));
             ExitCode::FAILURE
         }
     }
@@ -406,7 +415,6 @@ fn told(refused: &clap::Error) -> ExitCode {
         ContextValue::String(argument) => Some(argument),
         _ => None,
     });
-        Command::Man { out } => cli::man::run(Arguments::command(), &out),
     // A name may have ends of lines, which are no others in the error.
     let text = named.fold(refused.to_string(), |text, argument| text.replace(argument, &cli::print::plain(argument)));
     cli::print::refused(&text);
