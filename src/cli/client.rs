@@ -91,6 +91,11 @@ impl Client {
         Ok(client)
     }
 
+    /// The id of the daemon's process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends a request and waits for its answer. What comes before it is kept for `next_event`.
     ///
     /// # Errors
