@@ -3372,7 +3372,9 @@ export type NoticeCode =
   /** Notifications of the client were dropped. */
   | "notifications_dropped"
   /** The recording of the connection has ended. */
-  | "recording_ended";
+  | "recording_ended"
+  /** The trace of the connection has ended. */
+  | "trace_ended";
 
 /** Params of `session/resync_required`. */
 export interface ResyncParams {

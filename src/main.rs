@@ -8,7 +8,7 @@ use abridged::{
 };
 use clap::{
     Args, CommandFactory, Parser, Subcommand, ValueEnum,
-    builder::{PossibleValuesParser, TypedValueParser},
+    builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser},
     error::ContextValue,
 };
 use std::{
@@ -17,32 +17,40 @@ use std::{
     path::PathBuf,
     process::ExitCode,
 };
+use tracing_subscriber::{Layer, filter::Targets, layer::SubscriberExt, util::SubscriberInitExt};
 
-/// Owns the sessions of LLM agents and keeps them inside the model's context window, over JSON-RPC on stdio.
+/// Keeps the sessions of LLM agents inside the model's window, over JSON-RPC.
 #[derive(Parser)]
-#[command(name = "abridged", version, max_term_width = 100)]
+#[command(name = "abridged", version, max_term_width = 80)]
 struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
-    /// Level of the log on stderr: error, warn, info, debug or trace. Payloads and keys are never logged.
+    /// Level of the log on stderr: error, warn, info, debug or trace.
     #[arg(long, global = true, env = "ABRIDGED_LOG", default_value = "warn", value_name = "LEVEL", value_parser = level)]
     log: tracing::Level,
 }
 
 #[derive(Subcommand)]
 enum Command {
-    /// Serve JSON-RPC on stdin and stdout. The default when stdin is not a terminal.
+    /// Serve JSON-RPC on stdin and stdout.
+    ///
+    /// It is the default when stdin is not a terminal. The log has sizes, times and codes, and never payloads or keys.
     Serve {
         /// How frames stand in the stream.
         #[arg(long, value_enum, default_value_t = FramingArgument::Auto)]
         framing: FramingArgument,
         /// Record the sessions into a new file, from which they can be replayed. It holds their whole conversations, like
         /// their own files, and no keys. A file that is there already is refused.
-        #[arg(long, env = "ABRIDGED_RECORD", value_name = "FILE")]
+        #[arg(long, env = "ABRIDGED_RECORD", value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
         record: Option<PathBuf>,
+        /// Write each frame of the wire into a new file, one a line, without keys; frames over 64 KiB are cut. A file that is
+        /// there already is refused.
+        #[arg(long, env = "ABRIDGED_TRACE", value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
+        trace: Option<PathBuf>,
     },
-    /// See an agent run into the window of its model and go on: no key, no network, nothing left behind. With --model, see a
-    /// model write a summary.
+    /// See an agent run into its window and go on: no key, no network.
+    ///
+    /// Nothing is left behind. With --model, see a model write a summary.
     Demo {
         #[command(flatten)]
         model: ModelArguments,
@@ -53,14 +61,18 @@ enum Command {
         #[arg(long, conflicts_with_all = ["json", "model"])]
         summary: bool,
     },
-    /// Talk to a model in the terminal, and see its context being kept inside the window. The conversation is a session of the data
-    /// folder.
+    /// Talk to a model, and see its context kept inside the window.
+    ///
+    /// The conversation is a session of the data folder.
     Chat {
         #[command(flatten)]
         model: ModelArguments,
         /// Talk to a model of this program instead: no key, no network, nothing left behind.
         #[arg(long, conflicts_with = "model")]
         demo: bool,
+        /// Write the frames to and from the daemon into a new file.
+        #[arg(long, value_name = "FILE")]
+        trace: Option<PathBuf>,
     },
     /// Compact one session file, in place and append-only.
     Compact {
@@ -69,25 +81,27 @@ enum Command {
         session: PathBuf,
         #[command(flatten)]
         model: ModelArguments,
-        /// Where --model writes no summary, ask the models of the settings, and extract one at last. Without this the
-        /// command fails and writes nothing.
+        /// Where --model writes no summary, ask the models of the settings, and extract one at last.
         #[arg(long, requires = "model")]
         fallback: bool,
         /// Only say what would be done.
         #[arg(long)]
         dry_run: bool,
-        /// Instructions for the summary: topics to keep above all.
+        /// Topics to keep above all.
         #[arg(long, value_name = "TEXT")]
         instructions: Option<String>,
         /// Tokens kept as they are.
-        #[arg(long, value_name = "TOKENS")]
+        #[arg(long, value_name = "TOKENS", value_parser = tokens)]
         keep: Option<u64>,
         /// The data folder in which an id is looked up. Default: ABRIDGED_DATA_DIR, else the platform's own.
         #[arg(long, value_name = "DIR")]
         data: Option<PathBuf>,
-        /// Print JSON: each event on a line as it comes, then the result.
+        /// Print each event as a line of JSON, then the result.
         #[arg(long)]
         json: bool,
+        /// Write the frames to and from the daemon into a new file.
+        #[arg(long, value_name = "FILE")]
+        trace: Option<PathBuf>,
     },
     /// Take the last compaction or reset of a session back.
     Undo {
@@ -101,7 +115,9 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Print the summary in force of a session, or one of its entries as it was written. It reads the file only.
+    /// Print the summary in force, or an entry as it was written.
+    ///
+    /// It only reads the file.
     Show {
         /// A session file, or the beginning of the id of a session of the data folder. Default: the newest session.
         #[arg(value_name = "FILE|ID")]
@@ -115,7 +131,9 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Find a text in all entries of a session, compacted ones too, the newest first. It changes nothing.
+    /// Find a text in all entries, compacted ones too.
+    ///
+    /// The newest match is first. Nothing changes.
     Search {
         /// A session file, or the beginning of the id of a session of the data folder.
         #[arg(value_name = "FILE|ID")]
@@ -123,7 +141,7 @@ enum Command {
         /// The text, taken literally. Case is ignored.
         text: String,
         /// The most matches.
-        #[arg(long, value_name = "N", default_value = "50")]
+        #[arg(long, value_name = "N", default_value = "50", value_parser = number)]
         limit: NonZeroUsize,
         /// The data folder in which an id is looked up. Default: ABRIDGED_DATA_DIR, else the platform's own.
         #[arg(long, value_name = "DIR")]
@@ -132,7 +150,9 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Write a session into a new file: Markdown for a person, or every entry where its name ends with .jsonl.
+    /// Write a session into a new file, as Markdown or JSON lines.
+    ///
+    /// Markdown is for a person. A file whose name ends with .jsonl has every entry.
     Export {
         /// A session file, or the beginning of the id of a session of the data folder.
         #[arg(value_name = "FILE|ID")]
@@ -149,7 +169,7 @@ enum Command {
         #[arg(value_name = "FILE|ID")]
         session: Option<PathBuf>,
         /// The number of messages.
-        #[arg(short = 'n', long, value_name = "N", default_value = "10")]
+        #[arg(short = 'n', long, value_name = "N", default_value = "10", value_parser = number)]
         count: NonZeroUsize,
         /// Go on with those that come, until Ctrl-C.
         #[arg(short, long)]
@@ -161,7 +181,7 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Say where everything is, what holds in this folder and who says so, and what is wrong.
+    /// Say where everything is, which settings hold, and what is wrong.
     Doctor {
         /// Ask each model for a word. Without this nothing goes over the network.
         #[arg(long)]
@@ -170,8 +190,9 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// See the sessions of a data folder, live: how full they are, what runs, what maintenance cost. It reads files and locks
-    /// only; nothing is started or written.
+    /// See the sessions of a data folder live.
+    ///
+    /// It shows how full they are, what runs, and what maintenance cost. It only reads files and locks.
     ///
     /// The size of a context is the last report of the provider, else an estimate (~). It is measured from the end of the file
     /// back to the last compaction, over 8 MiB at most; ≥ stands where there may be more. What a client told a daemon without
@@ -187,8 +208,10 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// List the sessions of a data folder, the newest ones first, each below the session that it was made from: their size, how
-    /// full their context is, and their age. It reads files and locks only.
+    /// List the sessions of a data folder, the newest first.
+    ///
+    /// Each stands below the session that it was made from, with its size, its age, and how full its context is. Only files and
+    /// locks are read.
     ///
     /// A context is measured as by watch: ~ stands before an estimate, ≥ where there may be more.
     Sessions {
@@ -196,7 +219,7 @@ enum Command {
         #[arg(long, value_name = "DIR")]
         cwd: Option<PathBuf>,
         /// The most sessions that are listed.
-        #[arg(long, value_name = "N", default_value = "20")]
+        #[arg(long, value_name = "N", default_value = "20", value_parser = number)]
         limit: NonZeroUsize,
         /// The data folder. Default: ABRIDGED_DATA_DIR, else the platform's own.
         #[arg(long, value_name = "DIR")]
@@ -205,8 +228,9 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Draw the tree of a session: its branches, compactions, resets and labels, and the path to its leaf. It reads the file
-    /// only, also while a daemon has it open.
+    /// Draw the tree of a session: branches, compactions, labels.
+    ///
+    /// It only reads the file, also while a daemon has it open.
     ///
     /// A conversation goes straight down. Branches stand to the right, between the entry that they begin at and the one that
     /// goes on there. Lines that only programs read are not drawn; the middle of a long run of entries is one line.
@@ -224,8 +248,10 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Write a page about a session for a browser: the size of its context over time, with its window, its threshold and each
-    /// compaction. It reads files only. The page is one file, and it loads nothing.
+    /// Write a page for a browser: a session's context over time
+    ///
+    /// The page shows the size of the context with its window, its threshold and its events, and of each compaction what it kept, covered
+    /// and cost, its summary, and the way to each original. It reads files only. The page is one file, and it loads nothing.
     Report {
         /// A session file, or the beginning of the id of a session of the data folder. Default: the newest session.
         #[arg(value_name = "FILE|ID", conflicts_with = "all")]
@@ -246,6 +272,12 @@ enum Command {
         #[arg(value_enum)]
         shell: clap_complete::Shell,
     },
+    /// Write the manual pages, one for each command.
+    Man {
+        /// The folder they are written to.
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
+    },
     /// Write the machine-readable protocol.
     Schema {
         /// The folder it is written to.
@@ -256,13 +288,13 @@ enum Command {
 
 #[derive(Args)]
 struct ModelArguments {
-    /// The model: a known provider with its key in the environment, or one of the settings. It writes the summary, or answers.
+    /// A model of a known provider with its key in the environment, or of the settings.
     #[arg(long, value_name = "PROVIDER/ID", value_parser = Named::parse_model)]
     model: Option<ModelRef>,
     /// Where the model is asked.
     #[arg(long, value_name = "URL", requires = "model")]
     base_url: Option<String>,
-    /// In which wire format; openai_chat where nothing says otherwise.
+    /// Its wire format. Default: openai_chat.
     #[arg(long, requires = "model", value_parser = PossibleValuesParser::new(APIS).try_map(api))]
     api: Option<Api>,
 }
@@ -284,6 +316,14 @@ fn level(name: &str) -> Result<tracing::Level, String> {
     }
 }
 
+fn number(text: &str) -> Result<NonZeroUsize, &'static str> {
+    text.parse().map_err(|_| "expected a number from 1 on")
+}
+
+fn tokens(text: &str) -> Result<u64, &'static str> {
+    text.parse().map_err(|_| "expected a number of tokens, for example 20000")
+}
+
 fn api(name: String) -> Result<Api, &'static str> {
     Api::parse(&name).ok_or("no wire format")
 }
@@ -303,13 +343,14 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(refused) => return told(&refused),
     };
-    tracing_subscriber::fmt()
-        .with_max_level(arguments.log)
+    let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())
         // Where stderr cannot be written, a line is lost and nothing else.
         .log_internal_errors(false)
-        .init();
+        // Libraries log headers and addresses, which may have keys.
+        .with_filter(Targets::new().with_target("abridged", arguments.log));
+    tracing_subscriber::registry().with(lines).init();
     let command = match arguments.command {
         Some(command) => command,
         None if std::io::stdin().is_terminal() => {
@@ -323,13 +364,16 @@ fn main() -> ExitCode {
         },
     };
     let done = match command {
-        Command::Serve { framing, record } => {
+        Command::Serve { framing, record, trace } => {
             let framing = match framing {
                 FramingArgument::Auto => None,
                 FramingArgument::Ndjson => Some(Framing::Ndjson),
                 FramingArgument::ContentLength => Some(Framing::ContentLength),
             };
-            abridged::daemon::serve::serve(framing, record.as_deref())
+            // An empty variable is one that is not set.
+            let [record, trace] =
+                [&record, &trace].map(|path| path.as_deref().filter(|path| !path.as_os_str().is_empty()));
+            abridged::daemon::serve::serve(framing, record, trace)
         }
         Command::Demo { model, json, summary } => {
             let output = match (json, summary) {
@@ -339,10 +383,13 @@ fn main() -> ExitCode {
             };
             cli::demo::run(model.named().as_ref(), output)
         }
-        Command::Chat { model, demo } => cli::chat::run(&cli::chat::Request { model: model.named(), demo }),
-        Command::Compact { session, model, fallback, dry_run, instructions, keep, data, json } => {
+        Command::Chat { model, demo, trace } => {
+            cli::chat::run(&cli::chat::Request { model: model.named(), demo, trace })
+        }
+        Command::Compact { session, model, fallback, dry_run, instructions, keep, data, json, trace } => {
             let model = model.named();
-            let request = cli::compact::Request { session, data, model, fallback, dry_run, instructions, keep, json };
+            let request =
+                cli::compact::Request { session, data, model, fallback, dry_run, instructions, keep, json, trace };
             cli::compact::run(&request)
         }
         Command::Undo { session, data, json } => cli::undo::run(&cli::undo::Request { session, data, json }),
@@ -368,12 +415,13 @@ fn main() -> ExitCode {
             cli::report::run(&cli::report::Request { session, all, out, data, now })
         }
         Command::Completions { shell } => Ok(completions(shell)),
+        Command::Man { out } => cli::man::run(Arguments::command(), &out),
         Command::Schema { out } => cli::schema::run(&out),
     };
     match done {
         Ok(code) => ExitCode::from(u8::try_from(code).unwrap_or(1)),
         Err(error) => {
-            cli::print::note(&error);
+            cli::print::note(&cli::print::words::in_shell(&error));
             ExitCode::FAILURE
         }
     }

@@ -1,7 +1,9 @@
 //! The connection to the client: frames, requests, and the queue of answers and events.
 
 pub mod caller;
+mod event_log;
 pub mod fit;
 pub mod outbox;
 pub mod rpc;
+pub mod trace;
 pub mod transport;

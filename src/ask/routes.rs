@@ -197,6 +197,23 @@ impl Routes {
     /// # Errors
     /// When there is no answer. The failure says what to do next.
     pub async fn ask(&self, request: &Request, tell: Sink<'_>) -> Result<Answered, Failed> {
+        let began = self.clock.now();
+        let answered = self.in_time(request, tell).await;
+        let (session, model, purpose) = (&request.origin.session, &request.candidate.model, request.purpose.name());
+        let duration_ms = self.clock.now().saturating_duration_since(began).as_millis();
+        match &answered {
+            Ok(Answered { cost, .. }) => {
+                let (input, output) = (cost.context_tokens().saturating_sub(cost.output), cost.output);
+                tracing::info!(%session, %model, purpose, input, output, duration_ms, "a model answered");
+            }
+            Err(Failed { next, status, .. }) => {
+                tracing::info!(%session, %model, purpose, ?next, status, duration_ms, "a model gave no answer");
+            }
+        }
+        answered
+    }
+
+    async fn in_time(&self, request: &Request, tell: Sink<'_>) -> Result<Answered, Failed> {
         let asking = Box::pin(self.with_retries(request, tell));
         let Some(until) = request.limits.until else { return asking.await };
         within(&*self.clock, until, asking)
@@ -285,6 +302,9 @@ impl Routes {
     /// Sends a request once.
     async fn send(&self, request: &Request, tell: Sink<'_>) -> Result<Answer, Attempt> {
         tell(Update::Begins);
+        let Request { origin, candidate, purpose, limits, .. } = request;
+        let (session, model, purpose, input) = (&origin.session, &candidate.model, purpose.name(), limits.input);
+        tracing::info!(%session, %model, purpose, input, "a model is asked");
         let answer = match &request.candidate.way {
             Way::Provider(endpoint) => {
                 let mut told = |delta: &Delta| tell(Update::Delta(delta.clone()));

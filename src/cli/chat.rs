@@ -14,6 +14,7 @@ use screen::Screen;
 use serde_json::{Value, json};
 use std::{
     io::{self, BufRead, IsTerminal},
+    path::PathBuf,
     sync::mpsc::{self, Receiver, Sender},
     thread,
 };
@@ -24,6 +25,8 @@ pub struct Request {
     pub model: Option<Named>,
     /// A model of this program answers, without a key and without a network.
     pub demo: bool,
+    /// The new file with a trace of the dialogue.
+    pub trace: Option<PathBuf>,
 }
 
 /// The lines that are no messages.
@@ -61,6 +64,7 @@ pub fn run(request: &Request) -> Result<i32, String> {
         over: over.as_ref(),
         capabilities: if request.demo { json!({"llm": {}}) } else { json!({}) },
         is_apart: true,
+        trace: request.trace.as_deref(),
     };
     let mut client = Client::start_as(start, |_, _| {})?;
     let mut params = json!({ "cwd": folder });

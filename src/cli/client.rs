@@ -10,6 +10,7 @@ use std::{
     path::Path,
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
 };
+use tracing::level_filters::LevelFilter;
 
 /// The way in which a daemon is started.
 pub struct Start<'a> {
@@ -22,6 +23,8 @@ pub struct Start<'a> {
     pub capabilities: Value,
     /// Whether Ctrl-C in the terminal does not reach it.
     pub is_apart: bool,
+    /// The new file with a trace of the dialogue. Without one the environment of this process says.
+    pub trace: Option<&'a Path>,
 }
 
 /// Told of each line: `>` ours, `<` the daemon's.
@@ -48,7 +51,7 @@ impl Client {
         over: Option<&Value>,
         watch: impl FnMut(char, &str) + 'static,
     ) -> Result<Self, String> {
-        Self::start_as(Start { home, over, capabilities: json!({}), is_apart: false }, watch)
+        Self::start_as(Start { home, over, capabilities: json!({}), is_apart: false, trace: None }, watch)
     }
 
     /// Starts a daemon and greets it.
@@ -56,7 +59,7 @@ impl Client {
     /// # Errors
     /// When it cannot be started or does not greet back.
     pub fn start_as(start: Start<'_>, watch: impl FnMut(char, &str) + 'static) -> Result<Self, String> {
-        let Start { home, over, capabilities, is_apart } = start;
+        let Start { home, over, capabilities, is_apart, trace } = start;
         let program = std::env::current_exe().map_err(|error| format!("this program cannot be found: {error}"))?;
         let mut command = Command::new(program);
         command.arg("serve").stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -65,6 +68,12 @@ impl Client {
         }
         if let Some(over) = over {
             command.env("ABRIDGED_SETTINGS", over.to_string());
+        }
+        if let Some(level) = LevelFilter::current().into_level() {
+            command.arg("--log").arg(level.to_string());
+        }
+        if let Some(trace) = trace {
+            command.arg("--trace").arg(trace);
         }
         if is_apart {
             command.process_group(0);
@@ -80,6 +89,11 @@ impl Client {
         let params = json!({ "protocolVersion": 1, "clientInfo": info, "capabilities": capabilities });
         client.call("initialize", params)?;
         Ok(client)
+    }
+
+    /// The id of the daemon's process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     /// Sends a request and waits for its answer. What comes before it is kept for `next_event`.

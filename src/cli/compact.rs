@@ -5,9 +5,9 @@ use super::{
     interrupt::{self, INTERRUPTED},
     model::Named,
     named,
-    print::{self, plain},
+    print::{self, plain, words::in_shell},
     watch::columns,
-    wrap::wrapped_text,
+    wrap::print_sentences,
 };
 use crate::{log::header, text};
 use serde_json::{Value, json};
@@ -34,6 +34,8 @@ pub struct Request {
     pub keep: Option<u64>,
     /// As JSON: the events as they come, each on a line, then the result.
     pub json: bool,
+    /// The new file with a trace of the dialogue.
+    pub trace: Option<PathBuf>,
 }
 
 /// Something that happens while a compaction runs.
@@ -56,7 +58,8 @@ pub fn run(request: &Request) -> Result<i32, String> {
         Some(Ok(chosen)) => Some(json!({ "models": chosen.models })),
         Some(Err(why)) => return Ok(refused(&why)),
     };
-    let start = Start { home: None, over: over.as_ref(), capabilities: json!({}), is_apart: true };
+    let trace = request.trace.as_deref();
+    let start = Start { home: None, over: over.as_ref(), capabilities: json!({}), is_apart: true, trace };
     let mut client = Client::start_as(start, |_, _| {})?;
     let loaded = client.call("session/load", json!({ "path": file, "readOnly": request.dry_run }))?;
     let session = &loaded["session"];
@@ -71,30 +74,27 @@ pub fn run(request: &Request) -> Result<i32, String> {
         params["keepRecentTokens"] = json!(keep);
     }
     if request.dry_run {
-        let answer = client.call("session/compact", params).map_err(|error| in_shell(&file, &error))?;
-        let printed = match request.json {
-            true => writeln!(print::json(), "{answer:#}"),
-            false => write!(print::stdout(), "{}", preparation(session, &loaded["repairs"], &answer["preparation"])),
-        };
-        printed.map_err(|error| error.to_string())?;
+        let answer = client.call("session/compact", params).map_err(|error| about(&file, &error))?;
+        match request.json {
+            true => print::document(&answer),
+            false => print_sentences(&preparation(session, &loaded["repairs"], &answer["preparation"])),
+        }
         client.end()?;
         return Ok(0);
     }
     let ended = compacted(client, &params, request.json)?;
-    let answer = ended.answer.map_err(|error| in_shell(&file, &error))?;
-    let printed = match request.json {
-        true => writeln!(print::json(), "{answer}"),
+    let answer = ended.answer.map_err(|error| about(&file, &error))?;
+    // A closed pipe is no error: the file is compacted.
+    match request.json {
+        true => drop(writeln!(print::json(), "{answer}")),
         false => {
-            let text = result(session, &loaded["repairs"], &answer, ended.why.as_deref());
-            let text = match answer["outcome"].as_str() {
-                Some("completed") => format!("{text}{}", then(&request.session)),
-                _ => text,
-            };
-            let columns = if print::is_terminal() { columns(80).max(20) } else { usize::MAX };
-            wrapped_text(&text, columns).iter().try_for_each(|line| writeln!(print::stdout(), "{line}"))
+            print_sentences(&result(session, &loaded["repairs"], &answer, ended.why.as_deref()));
+            if answer["outcome"] == "completed" {
+                // Whole lines, which may be copied.
+                print::line(then(&request.session).trim_end());
+            }
         }
-    };
-    printed.map_err(|error| error.to_string())?;
+    }
     Ok(match answer["outcome"].as_str() {
         Some("completed") => 0,
         _ if ended.interrupted => INTERRUPTED,
@@ -144,7 +144,7 @@ fn compacted(client: Client, params: &Value, is_json: bool) -> Result<Ended, Str
                     _ => {}
                 }
                 if is_json && event.is_object() {
-                    writeln!(print::json(), "{event}").map_err(|error| error.to_string())?;
+                    drop(writeln!(print::json(), "{event}"));
                 }
             }
         }
@@ -178,18 +178,10 @@ fn then(session: &Path) -> String {
     format!("Read it: abridged show {session}\nTake it back: abridged undo {session}\n")
 }
 
-/// An error of the protocol in the words of the command line.
-fn in_shell(file: &Path, error: &str) -> String {
-    const WORDS: [(&str, &str); 6] = [
-        ("a smaller keepRecentTokens would compact it", "a smaller number with --keep compacts it"),
-        ("instructions make it all the same", "--instructions make it all the same"),
-        ("append the conversation first", "there is nothing to do yet"),
-        ("`fallback`: true", "--fallback"),
-        ("Name another `model`", "Name another --model"),
-        ("without `method` the summary", "without --model the summary"),
-    ];
-    let error = WORDS.iter().fold(error.to_owned(), |text, (wire, shell)| text.replace(wire, shell));
-    format!("{}: {error}", file.display())
+/// An error with the file that it is about.
+fn about(file: &Path, error: &str) -> String {
+    let file = file.display().to_string();
+    if error.contains(&file) { error.to_owned() } else { format!("{file}: {}", in_shell(error)) }
 }
 
 /// The folder that a session is about; whose settings hold for it. That a file is none is said by the daemon.
@@ -254,7 +246,7 @@ fn result(session: &Value, repairs: &Value, answer: &Value, why: Option<&str>) -
         Some("cancelled") => text.push_str("Cancelled: nothing was written, and the file is free again.\n"),
         outcome => {
             let why = why.or_else(|| answer["skippedReason"].as_str());
-            let why = why.map_or_else(|| answer["error"].to_string(), str::to_owned);
+            let why = why.map_or_else(|| answer["error"].to_string(), in_shell);
             text.push_str(&format!("Not compacted ({}): {why}\n", outcome.unwrap_or("?")));
         }
     }

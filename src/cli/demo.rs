@@ -12,9 +12,21 @@ use super::{
     model::Named,
     paint::Paint,
     print::{self, Form, Printer},
+    watch::columns,
 };
+use rustix::process::{Pid, Signal, kill_process};
 use screen::Screen;
-use std::{fs, path::PathBuf};
+use serde_json::Value;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::Duration,
+};
 
 /// The bundled session: retries for a program that sends webhooks.
 const SESSION: &str = include_str!("../../demo/session.jsonl");
@@ -42,27 +54,34 @@ pub fn run(model: Option<&Named>, output: Output) -> Result<i32, String> {
         Some(Err(why)) => return Ok(refused(&why)),
     };
     let home = Home::make()?;
-    let folder = home.folder.clone();
+    let interrupted = Arc::new(AtomicBool::new(false));
+    let (told, folder, daemon) = (interrupted.clone(), home.folder.clone(), home.daemon.clone());
     interrupt::on_ctrl_c(move || {
-        let _ = fs::remove_dir_all(&folder);
+        told.store(true, Ordering::SeqCst);
+        clear(&folder, &daemon);
         std::process::exit(INTERRUPTED)
     });
-    match chosen {
+    let done = match chosen {
         Some(chosen) => watched::run(&home, &chosen, output == Output::Dialogue),
         None => rescue(&home, output),
+    };
+    // The other thread ends the program.
+    while interrupted.load(Ordering::SeqCst) {
+        thread::park();
     }
+    done
 }
 
 /// Runs an agent into the window of its model.
 fn rescue(home: &Home, output: Output) -> Result<i32, String> {
     let settings = agent::settings();
     if output == Output::Dialogue {
-        let client = Client::start(Some(&home.folder), Some(&settings), print_frame)?;
-        agent::run(client, &mut Screen::of(Printer::to(std::io::sink(), Form::Text), Paint::off()))?;
+        let client = home.start(&settings, print_frame)?;
+        agent::run(client, &mut Screen::of(Printer::to(std::io::sink(), Form::Text), Paint::off(), screen::COLUMNS))?;
         return Ok(0);
     }
-    let client = Client::start(Some(&home.folder), Some(&settings), |_, _| {})?;
-    let mut screen = Screen::of(print::stdout(), Paint::for_stdout());
+    let client = home.start(&settings, |_, _| {})?;
+    let mut screen = Screen::of(print::stdout(), Paint::for_stdout(), columns(screen::COLUMNS));
     let ended = agent::run(client, &mut screen)?;
     if output == Output::Summary {
         screen.summary();
@@ -82,14 +101,47 @@ fn print_frame(direction: char, line: &str) {
 /// A folder for a demo alone, gone when it ends.
 pub(super) struct Home {
     pub(super) folder: PathBuf,
+    /// The process that writes into it.
+    daemon: Arc<OnceLock<u32>>,
 }
+
+/// The number of tries to remove the folder, and the pause between two: the daemon may be writing when it is ended.
+const TRIES: u32 = 100;
+const PAUSE: Duration = Duration::from_millis(10);
 
 impl Home {
     #[expect(clippy::disallowed_methods, reason = "a folder of its own")]
     pub(super) fn make() -> Result<Self, String> {
         let folder = std::env::temp_dir().join(format!("abridged-demo-{}", std::process::id()));
         fs::create_dir_all(&folder).map_err(|error| format!("{}: cannot be made: {error}", folder.display()))?;
-        Ok(Self { folder })
+        Ok(Self { folder, daemon: Arc::default() })
+    }
+
+    /// Starts the daemon that writes into the folder.
+    fn start(&self, settings: &Value, watch: impl FnMut(char, &str) + 'static) -> Result<Client, String> {
+        let client = Client::start(Some(&self.folder), Some(settings), watch)?;
+        let _ = self.daemon.set(client.pid());
+        Ok(client)
+    }
+}
+
+/// Ends the daemon and removes the folder.
+#[expect(clippy::disallowed_methods, reason = "a folder of its own")]
+fn clear(folder: &Path, daemon: &OnceLock<u32>) {
+    let mut gone = 0;
+    for tries in 0..TRIES {
+        // A daemon that is being started is known a little later.
+        let pid = daemon.get().and_then(|pid| i32::try_from(*pid).ok()).and_then(Pid::from_raw);
+        if let Some(pid) = pid {
+            let _ = kill_process(pid, Signal::KILL);
+        }
+        let _ = fs::remove_dir_all(folder);
+        gone = if folder.exists() { 0 } else { gone + 1 };
+        // Gone twice: nothing makes it again.
+        if gone > 1 && (pid.is_some() || tries > TRIES / 2) {
+            return;
+        }
+        thread::sleep(PAUSE);
     }
 }
 

@@ -9,6 +9,8 @@ use super::{
     paint::Paint,
     print::{self, plain},
     spent::Costs,
+    watch::columns,
+    wrap::in_sentences,
 };
 use crate::{
     daemon::Places,
@@ -130,7 +132,7 @@ pub fn run(ask: bool, as_json: bool) -> Result<i32, String> {
     let findings = find(&places, folder, ask)?;
     match as_json {
         true => print::document(&json!(findings)),
-        false => print::line(&picture(&findings, &Paint::for_stdout())),
+        false => print::line(&picture(&findings, &Paint::for_stdout(), columns(80).max(20))),
     }
     Ok(i32::from(findings.problems.iter().any(|problem| problem.weight == Weight::Broken)))
 }
@@ -296,12 +298,12 @@ fn values(sourced: &Sourced, models: &[Model]) -> Vec<Setting> {
     sources.map(|(key, source)| Setting { key: key.clone(), value: value(key), source: json!(source) }).collect()
 }
 
-fn picture(findings: &Findings, paint: &Paint) -> String {
+fn picture(findings: &Findings, paint: &Paint, columns: usize) -> String {
     let mut text = format!("{}\n", paint.bold(&format!("abridged {}", findings.version)));
     let mut part = |title: &str, rows: Vec<Vec<String>>| {
         text.push_str(&format!("\n{}\n", paint.bold(title)));
         let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(|it| print::cell(it)).collect()).collect();
-        text.push_str(&aligned(&rows, paint));
+        text.push_str(&aligned(&rows, paint, columns));
     };
     let by = |set_by: Option<&str>| set_by.map_or_else(String::new, |name| format!("from ${name}"));
     let there = |exists: bool, and: &str| if exists { and.to_owned() } else { "not there".to_owned() };
@@ -370,7 +372,9 @@ fn picture(findings: &Findings, paint: &Paint) -> String {
         let file = problem.file.as_ref().map(|file| file.display().to_string());
         let line = problem.line.map(|line| format!("line {line}"));
         let place: Vec<String> = [file, line, problem.key.clone()].into_iter().flatten().collect();
-        text.push_str(&format!("  {mark} {}\n    {}\n", plain(&place.join(": ")), plain(&problem.what)));
+        text.push_str(&format!("  {mark} {}\n", plain(&place.join(": "))));
+        let what = in_sentences(&plain(&problem.what), columns.saturating_sub(4));
+        what.iter().for_each(|line| text.push_str(&format!("    {line}\n")));
     }
     if findings.problems.is_empty() {
         text.push_str(&format!("  {} nothing is wrong\n", paint.green("✓")));
@@ -431,20 +435,27 @@ fn listed(parts: [&str; 2]) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
-/// Rows in columns; the last one is dim.
-fn aligned(rows: &[Vec<String>], paint: &Paint) -> String {
+/// The fewest columns of a cell that is divided into lines.
+const LEAST_WRAPPED: usize = 20;
+
+/// Rows in columns; the last one is dim, and has further lines where it is too long.
+fn aligned(rows: &[Vec<String>], paint: &Paint, columns: usize) -> String {
     // The last cell of a row takes no width from the others.
     let cells = |column: usize| rows.iter().filter(move |row| column + 1 < row.len()).map(move |row| &row[column]);
     let width = |column: usize| cells(column).map(|cell| cell.chars().count()).max().unwrap_or(0);
     // Measured once for all rows, of which there may be thousands.
     let widths: Vec<usize> = (0..rows.iter().map(Vec::len).max().unwrap_or(0)).map(width).collect();
     let line = |row: &Vec<String>| {
-        let cells = row.iter().enumerate().map(|(column, cell)| match column {
-            _ if column + 1 < row.len() => format!("{cell:<width$}", width = widths[column]),
-            0 => cell.clone(),
-            _ => paint.dim(cell),
-        });
-        format!("  {}", cells.collect::<Vec<_>>().join("   ")).trim_end().to_owned() + "\n"
+        let Some((last, others)) = row.split_last() else { return "\n".to_owned() };
+        let before: String = others.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}   ")).collect();
+        let taken = before.chars().count() + 2;
+        let parts = match columns.saturating_sub(taken) {
+            0..LEAST_WRAPPED => vec![last.clone()],
+            room => in_sentences(last, room),
+        };
+        let shown = |part: &String| if others.is_empty() { part.clone() } else { paint.dim(part) };
+        let parts = parts.iter().map(shown).collect::<Vec<_>>().join(&format!("\n{}", " ".repeat(taken)));
+        format!("  {before}{parts}").trim_end().to_owned() + "\n"
     };
     rows.iter().map(line).collect()
 }

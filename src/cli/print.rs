@@ -4,6 +4,8 @@
 //! moves the cursor, turns the direction of a line or starts a sequence of the terminal. Colours are marks until then, so no
 //! text has a sequence of its own.
 
+pub mod words;
+
 use super::paint;
 use serde_json::Value;
 use std::{

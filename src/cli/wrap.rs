@@ -1,6 +1,6 @@
 //! Texts in the columns of a terminal.
 
-use super::cells::width;
+use super::{cells::width, print, watch::columns};
 
 /// A text in lines of at most `columns` columns. The lines of an item of a list stand below its text; a line of a fence is
 /// divided where it is too long, and nothing is left out.
@@ -27,6 +27,24 @@ pub(super) fn wrapped_text(text: &str, columns: usize) -> Vec<String> {
 
 /// The words of a line in lines of at most `columns` columns. A longer word is divided.
 pub(super) fn wrapped(line: &str, columns: usize) -> Vec<String> {
+    in_lines(line, columns, |word| divided(word, columns))
+}
+
+/// The words of each line of a text in lines of at most `columns` columns. A longer word is whole: a path, which may be copied.
+pub(super) fn in_sentences(text: &str, columns: usize) -> Vec<String> {
+    let one = |line: &str| match width(line) <= columns {
+        true => vec![line.to_owned()],
+        false => in_lines(line, columns, |word| vec![word.to_owned()]),
+    };
+    text.lines().flat_map(one).collect()
+}
+
+/// Prints sentences to stdout, in lines of the terminal's width or of 80 columns. Paths are whole.
+pub(super) fn print_sentences(text: &str) {
+    in_sentences(text, columns(80).max(20)).iter().for_each(|line| print::line(line));
+}
+
+fn in_lines(line: &str, columns: usize, long: impl Fn(&str) -> Vec<String>) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in line.split_whitespace() {
         let fits = lines.last().is_some_and(|last| width(last) + 1 + width(word) <= columns);
@@ -35,7 +53,7 @@ pub(super) fn wrapped(line: &str, columns: usize) -> Vec<String> {
                 last.push(' ');
                 last.push_str(word);
             }
-            _ => lines.extend(divided(word, columns)),
+            _ => lines.extend(long(word)),
         }
     }
     lines.retain(|line| !line.is_empty());
@@ -69,5 +87,6 @@ mod tests {
             assert_eq!(bare(&lines.join("\n")), bare(text));
         }
         assert_eq!(wrapped_text("- one two three", 9), ["- one two", "  three"]);
+        assert_eq!(in_sentences("In /a/long/path it is.\n\nHere", 8), ["In", "/a/long/path", "it is.", "", "Here"]);
     }
 }

@@ -4,10 +4,16 @@
 
 use crate::{
     daemon::{Daemon, EXIT_UNASKED, Places},
-    protocol::errors::Failure,
+    protocol::{
+        errors::Failure,
+        events::Severity,
+        notices::NoticeCode,
+        notifications::{Notice, NoticeParams, Notification as _},
+    },
     session::recording::recorder::Recorder,
     wire::{
         outbox::Outbox,
+        trace::Trace,
         transport::{Chosen, FrameReader, Framing, Inbound, LARGEST_FRAME},
     },
 };
@@ -30,13 +36,14 @@ const LONGEST_END: Duration = Duration::from_millis(1_950);
 /// The longest time in which a client that sends requests may read no answer. After it the client counts as gone.
 const LONGEST_UNREAD: Duration = Duration::from_secs(30);
 
-/// Serves until the end of stdin, an `exit`, or a signal. Records the sessions into the file `record`. Returns the exit code
-/// of the process.
+/// Serves until the end of stdin, an `exit`, or a signal. Records the sessions into the file `record`, and traces the frames
+/// into the file `trace`. Returns the exit code of the process.
 ///
 /// # Errors
-/// When stdout cannot be duplicated, the runtime cannot be made, or the file of the recording is there already.
-pub fn serve(framing: Option<Framing>, record: Option<&Path>) -> Result<i32, String> {
+/// When stdout cannot be duplicated, the runtime cannot be made, or the file of the recording or of the trace is there already.
+pub fn serve(framing: Option<Framing>, record: Option<&Path>, trace: Option<&Path>) -> Result<i32, String> {
     let places = Places::from_environment()?;
+    let data = places.data.clone();
     raise_descriptors()?;
     let stdout = guard_stdout().map_err(|error| format!("stdout cannot be set aside: {error}"))?;
     let chosen = Chosen::default();
@@ -53,13 +60,14 @@ pub fn serve(framing: Option<Framing>, record: Option<&Path>) -> Result<i32, Str
         .map_err(|error| format!("the runtime cannot be made: {error}"))?;
 
     let outbox = Arc::new(Outbox::new());
+    let trace = trace.map(|path| traced(path, outbox.clone())).transpose()?;
     let recorder = record.map(|path| Recorder::start(path, outbox.clone())).transpose()?;
     let daemon = Daemon::recorded_by(recorder.clone(), outbox.clone(), places, runtime.handle().clone());
     let (client_gone, gone) = oneshot::channel();
     let writer = {
-        let (outbox, chosen) = (outbox.clone(), chosen.clone());
+        let (outbox, chosen, trace) = (outbox.clone(), chosen.clone(), trace.clone());
         move || {
-            outbox.write_to(stdout, &chosen);
+            outbox.write_traced(stdout, &chosen, trace.as_ref());
             // Either everything is written and the daemon ends, or nobody reads any more.
             let _ = client_gone.send(());
         }
@@ -67,7 +75,7 @@ pub fn serve(framing: Option<Framing>, record: Option<&Path>) -> Result<i32, Str
     let (stdin_ended, ended) = oneshot::channel();
     let reader = {
         let service = daemon.service();
-        let reading = outbox.clone();
+        let (reading, trace) = (outbox.clone(), trace.clone());
         // Handlers may start tasks from this thread.
         let handle = runtime.handle().clone();
         move || {
@@ -81,8 +89,12 @@ pub fn serve(framing: Option<Framing>, record: Option<&Path>) -> Result<i32, Str
                     break;
                 }
                 match frames.next_frame() {
-                    Ok(Some(Inbound::Frame(bytes))) => service.frame(&bytes),
+                    Ok(Some(Inbound::Frame(bytes))) => {
+                        trace.iter().for_each(|trace| trace.inbound(&bytes));
+                        service.frame(&bytes);
+                    }
                     Ok(Some(Inbound::TooLarge(ends))) => {
+                        trace.iter().for_each(Trace::skipped);
                         let failure = Failure::FrameTooLarge { limit: LARGEST_FRAME };
                         if !service.is_skipped_answer(&ends, &failure) {
                             service.refuse(None, &failure);
@@ -103,6 +115,7 @@ pub fn serve(framing: Option<Framing>, record: Option<&Path>) -> Result<i32, Str
             let _ = stdin_ended.send(());
         }
     };
+    tracing::info!(version = env!("CARGO_PKG_VERSION"), data = %data.display(), "serving");
     spawn_thread("abridged-out", writer)?;
     spawn_thread("abridged-in", reader)?;
 
@@ -134,9 +147,28 @@ pub fn serve(framing: Option<Framing>, record: Option<&Path>) -> Result<i32, Str
     outbox.close();
     // A client that is slow to read has what is left of the two seconds.
     outbox.wait_empty(LONGEST_END.saturating_sub(ending.elapsed()));
+    if let Some(trace) = trace {
+        trace.close(LONGEST_END.saturating_sub(ending.elapsed()));
+    }
+    tracing::info!(code, "ended");
     // Threads that still wait for a disk or a client have nothing left to do.
     runtime.shutdown_background();
     Ok(code)
+}
+
+/// Starts a trace. The client gets a notice where it ends early.
+fn traced(path: &Path, outbox: Arc<Outbox>) -> Result<Trace, String> {
+    Trace::start(path, crate::clock::now, move |why| {
+        let notice = NoticeParams {
+            severity: Severity::Warning,
+            code: NoticeCode::TraceEnded,
+            title: "The trace has ended".to_owned(),
+            detail: Some(format!("{why}. The sessions go on, and the frames so far are in the file")),
+        };
+        outbox.notify(Notice::NAME, notice);
+        // After the notice: stderr may be a file on the same full disk.
+        tracing::warn!(why, "the trace has ended");
+    })
 }
 
 /// The limit of open files that is asked for: an open session takes two, so this is enough for 30,000 sessions.

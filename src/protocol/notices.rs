@@ -91,6 +91,8 @@ pub enum NoticeCode {
     NotificationsDropped,
     /// The recording of the connection has ended.
     RecordingEnded,
+    /// The trace of the connection has ended.
+    TraceEnded,
 }
 
 /// A notice of severity `warning`.

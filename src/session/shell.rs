@@ -136,6 +136,14 @@ pub async fn run(mut opened: Opened, form: Form, inbox: Inbox, outbox: Arc<Outbo
     let (messages, mut results) = mpsc::unbounded_channel();
     let Inbox { mut mailbox, mut urgent, urgent_sender, shared, glance } = inbox;
     let session = opened.state.id.clone();
+    tracing::info!(
+        %session,
+        ?form,
+        access = ?opened.log.access(),
+        context_tokens = opened.state.usage().context_tokens,
+        left_behind = opened.left_behind.len(),
+        "session opened"
+    );
     // Opening a session subscribes to its events.
     outbox.wants(&session, true);
     let (id, cwd) = (session.clone(), opened.state.cwd().to_owned());
@@ -206,6 +214,7 @@ pub async fn run(mut opened: Opened, form: Form, inbox: Inbox, outbox: Arc<Outbo
         }
     };
     mailbox.close();
+    tracing::info!(session = %id, "session closed");
     if let Err(Defect) = ended {
         tracing::error!(session = %id, "a defect of abridged ended the session");
         shell.record_end(End::Defect);

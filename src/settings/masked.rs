@@ -53,14 +53,19 @@ fn texts(value: &mut Value, replacement: &dyn Fn(&str) -> String) {
     }
 }
 
+/// Replaces the secrets of settings by a mask, and addresses by those without credentials.
+pub fn hide(settings: &mut Value) {
+    mask(settings, &|part, text| match part {
+        Part::Whole => MASK.to_owned(),
+        Part::Address => without_credentials(text),
+    });
+}
+
 /// Settings as they are told.
 #[must_use]
 pub fn told(settings: &Settings) -> Value {
     let mut value = serde_json::to_value(settings).unwrap_or_default();
-    mask(&mut value, &|part, text| match part {
-        Part::Whole => MASK.to_owned(),
-        Part::Address => without_credentials(text),
-    });
+    hide(&mut value);
     value
 }
 

@@ -14,7 +14,9 @@ use crate::{
         whole_of, whole_of_event,
     },
     wire::{
+        event_log,
         fit::notification,
+        trace::Trace,
         transport::{Chosen, Framing, Piece, put_frame, write_pieces},
     },
 };
@@ -259,6 +261,7 @@ impl Outbox {
 
     /// Puts an event into the queue and gives it its number.
     pub fn event(&self, session: &SessionId, about: &About, event: &Event) {
+        event_log::log(session, about.operation.as_ref().or(about.turn.as_ref()), about.entry.as_ref(), event);
         let payload = crate::conversation::entry::raw(event);
         let ts = crate::conversation::entry::timestamp(crate::clock::now());
         let mut state = self.lock();
@@ -397,7 +400,12 @@ impl Outbox {
     }
 
     /// Writes frames until the queue is closed and empty, or the client is gone.
-    pub fn write_to(&self, mut out: impl Write, framing: &Chosen) {
+    pub fn write_to(&self, out: impl Write, framing: &Chosen) {
+        self.write_traced(out, framing, None);
+    }
+
+    /// The same with a trace of the frames, each of which is in it before it is written.
+    pub fn write_traced(&self, mut out: impl Write, framing: &Chosen, trace: Option<&Trace>) {
         let mut bytes = Vec::new();
         loop {
             let mut state = self.lock();
@@ -422,8 +430,12 @@ impl Outbox {
             for frame in frames {
                 match &frame.json {
                     Json::Text(_) if matches!(frame.kind, FrameKind::Written(_)) => {}
-                    Json::Text(json) => put_frame(framing, json, &mut bytes),
+                    Json::Text(json) => {
+                        trace.inspect(|trace| trace.outbound(json));
+                        put_frame(framing, json, &mut bytes);
+                    }
                     Json::Pieces(pieces) => {
+                        trace.inspect(|trace| trace.outbound_in_pieces(pieces));
                         written = written.and_then(|()| {
                             let mut out = BufWriter::with_capacity(64 << 10, &mut out);
                             out.write_all(&bytes)?;

@@ -230,6 +230,7 @@ impl<C: Send + Sync + 'static> Service<C> {
             let (id, params) = (id.map(ToOwned::to_owned), params.map(ToOwned::to_owned));
             Box::new(Kept { id, method: method.to_owned(), params })
         });
+        tracing::debug!(method, id = id.map(RawValue::get), "request");
         let reply = Reply { to, ticket: ticket.clone(), _counted: counted, kept, ignored: None };
         if id.is_some() && self.shared.outbox.in_flight() > MOST_IN_FLIGHT && !NEVER_REFUSED.contains(&method) {
             return reply.fail(&Failure::Overloaded { retry_after_ms: 50 });

@@ -1,5 +1,8 @@
 //! The commands of the shell.
 
+mod errors;
+mod terminal;
+
 use crate::{
     provider::{Format, Provider},
     summarizing::{held_model, settings},

@@ -151,7 +151,8 @@ fn an_event_is_one_entry_of_the_table() {
         let elsewhere: Vec<_> =
             named.into_iter().filter(|file| !file.starts_with("src/cli/") && !others.contains(file)).collect();
         assert_eq!(elsewhere, ["src/protocol/events.rs"], "{name}");
-        assert!(!naming(&sources, &format!(r"Event::{variant}\b")).is_empty(), "nothing sends {name}");
+        let sent = naming(&sources, &format!(r"Event::{variant}\b"));
+        assert!(sent.iter().any(|file| *file != "src/wire/event_log.rs"), "nothing sends {name}");
     }
     assert!(events >= 14, "{events}");
 }

@@ -72,6 +72,7 @@ fn a_session_stands_below_the_one_that_it_was_made_from() {
     for field in ["contextTokens", "contextWindow", "percent", "source"] {
         assert_eq!(found["sessions"][0]["usage"][field], usage[field], "{field}");
     }
+    assert_eq!(listed["sessions"][0]["percent"], usage["percent"], "the daemon's list counts in the same way");
     assert_eq!(
         (&found["sessions"][0]["parentSessionId"], &found["sessions"][1]["parentSessionId"]),
         (&json!(parent), &Value::Null)

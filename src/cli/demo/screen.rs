@@ -10,14 +10,15 @@ use crate::cli::{
 use serde_json::Value;
 use std::{io::Write, thread, time::Duration};
 
-/// The columns of a line.
-const COLUMNS: usize = 80;
+/// The most columns of a line.
+pub(super) const COLUMNS: usize = 80;
 
-/// The columns of a turn's title.
-const TITLE: usize = 34;
+/// The columns of a turn's line beside its title and its cells: the frame of the bar, the size, the gaps and a last one that
+/// stays free.
+const BESIDE: usize = 12;
 
-/// The cells of a bar.
-const CELLS: u64 = 34;
+/// The fewest columns of a terminal on which a bar grows in its place. A bar over two rows would be drawn again below itself.
+const FEWEST: usize = 20;
 
 /// A pause after a line, so that a person can follow. Without a terminal there is none.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -29,6 +30,8 @@ const SHORT_PAUSE: Duration = Duration::from_millis(60);
 pub(super) struct Screen<W: Write> {
     out: Printer<W>,
     paint: Paint,
+    /// The columns of a line.
+    columns: usize,
     /// The number of turns.
     turns: usize,
     /// The title of the bar.
@@ -42,15 +45,29 @@ pub(super) struct Screen<W: Write> {
 }
 
 impl<W: Write> Screen<W> {
-    pub(super) fn of(out: Printer<W>, paint: Paint) -> Self {
-        Self { out, paint, turns: 0, title: String::new(), bar: String::new(), open: false, summary: String::new() }
+    pub(super) fn of(out: Printer<W>, paint: Paint, columns: usize) -> Self {
+        let columns = columns.min(COLUMNS);
+        let (title, bar, summary) = Default::default();
+        Self { out, paint, columns, turns: 0, title, bar, open: false, summary }
+    }
+
+    /// The columns of a turn's title, and as many cells of its bar.
+    fn half(&self) -> usize {
+        (self.columns.saturating_sub(BESIDE) / 2).max(2)
+    }
+
+    /// Whether bars grow in their places.
+    fn is_live(&self) -> bool {
+        self.paint.is_on() && self.columns >= FEWEST
     }
 
     /// The head, with the usage of the new session.
     pub(super) fn begins(&mut self, usage: &Value) {
         let window = grouped(&usage["contextWindow"]);
-        let head = self.paint.bold("A coding agent with a loop of its own, and abridged beside it");
-        self.line(&head);
+        for line in wrapped("A coding agent with a loop of its own, and abridged beside it", self.columns) {
+            let line = self.paint.bold(&line);
+            self.line(&line);
+        }
         self.says(&format!(
             "The model has a window of {window} tokens. At │, {} tokens, abridged acts.",
             grouped(&usage["thresholdTokens"])
@@ -63,7 +80,7 @@ impl<W: Write> Screen<W> {
         self.ends_bar();
         self.turns += 1;
         let words = request.split_whitespace().collect::<Vec<_>>().join(" ");
-        self.title = format!("{} {}", self.turns, clipped(&plain(&words), TITLE - 2));
+        self.title = format!("{} {}", self.turns, clipped(&plain(&words), self.half().saturating_sub(2)));
     }
 
     /// The usage of the session. On a terminal the bar of the turn grows in its place.
@@ -72,7 +89,7 @@ impl<W: Write> Screen<W> {
         if self.bar == bar {
             return;
         }
-        if self.paint.is_on() {
+        if self.is_live() {
             let _ = self.out.back();
             self.write(&bar);
             thread::sleep(SHORT_PAUSE);
@@ -82,7 +99,7 @@ impl<W: Write> Screen<W> {
 
     /// The words with which the model refuses a request.
     pub(super) fn refusal(&mut self, words: &str) {
-        for line in wrapped(&format!("the model refuses: {}", plain(words)), COLUMNS - 2) {
+        for line in wrapped(&format!("the model refuses: {}", plain(words)), self.columns.saturating_sub(2)) {
             let line = self.paint.red(&format!("  {line}"));
             self.line(&line);
         }
@@ -90,7 +107,7 @@ impl<W: Write> Screen<W> {
 
     /// A sentence.
     pub(super) fn says(&mut self, text: &str) {
-        self.line(&clipped(text, COLUMNS));
+        wrapped(text, self.columns).iter().for_each(|line| self.line(line));
     }
 
     /// An event, if it is one to be shown.
@@ -100,7 +117,7 @@ impl<W: Write> Screen<W> {
         if let Some(summary) = event["result"]["summary"].as_str() {
             summary.clone_into(&mut self.summary);
         }
-        let line = clipped(&format!("  {kind:<18} {detail}"), COLUMNS);
+        let line = clipped(&format!("  {kind:<18} {detail}"), self.columns);
         let line = match kind {
             "compaction_end" | "recovery_end" => self.paint.green(&line),
             _ => self.paint.yellow(&line),
@@ -128,20 +145,22 @@ impl<W: Write> Screen<W> {
         let head = self.paint.bold("The summary that is in the context now");
         self.line(&head);
         self.line("");
-        for line in wrapped_text(&printable(&std::mem::take(&mut self.summary)), COLUMNS) {
+        for line in wrapped_text(&printable(&std::mem::take(&mut self.summary)), self.columns) {
             self.write(&format!("{line}\n"));
         }
     }
 
     /// A window with its threshold, as a line of the turn.
     fn bar(&self, usage: &Value) -> String {
-        let bar = bar(usage, CELLS, &self.paint);
-        format!("{:<TITLE$} {bar} {:>7}", self.title, grouped(&usage["contextTokens"]))
+        let half = self.half();
+        let bar = bar(usage, half as u64, &self.paint);
+        let title = clipped(&self.title, half);
+        format!("{title:<half$} {bar} {:>7}", grouped(&usage["contextTokens"]))
     }
 
     fn ends_bar(&mut self) {
         if std::mem::take(&mut self.open) {
-            let line = if self.paint.is_on() { "\n".to_owned() } else { format!("{}\n", self.bar) };
+            let line = if self.is_live() { "\n".to_owned() } else { format!("{}\n", self.bar) };
             self.write(&line);
         }
     }
@@ -192,7 +211,7 @@ fn detail(event: &Value) -> Option<String> {
 fn clipped(text: &str, columns: usize) -> String {
     match text.chars().count() <= columns {
         true => text.to_owned(),
-        false => text.chars().take(columns - 1).chain(['…']).collect(),
+        false => text.chars().take(columns.saturating_sub(1)).chain(['…']).collect(),
     }
 }
 
@@ -205,7 +224,7 @@ mod tests {
     /// The text of a screen without a terminal.
     fn shown(fill: impl FnOnce(&mut Screen<&mut Vec<u8>>)) -> String {
         let mut out = Vec::new();
-        fill(&mut Screen::of(Printer::to(&mut out, Form::Text), Paint::off()));
+        fill(&mut Screen::of(Printer::to(&mut out, Form::Text), Paint::off(), COLUMNS));
         String::from_utf8(out).expect("text")
     }
 

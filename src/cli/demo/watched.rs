@@ -36,7 +36,7 @@ pub(super) fn run(home: &Home, chosen: &Chosen, raw: bool) -> Result<i32, String
     let settings = settings(chosen);
     fs::write(session(home), SESSION).map_err(|error| error.to_string())?;
     if raw {
-        let mut client = Client::start(Some(&home.folder), Some(&settings), print_frame)?;
+        let mut client = home.start(&settings, print_frame)?;
         let loaded = load(&mut client, home)?;
         compact(&mut client, &loaded, &mut |_| {})?;
         client.call("session/context", json!({ "sessionId": loaded["session"]["sessionId"] }))?;
@@ -74,7 +74,7 @@ fn compact(client: &mut Client, loaded: &Value, told: &mut dyn FnMut(&Value)) ->
 
 fn show(home: &Home, settings: &Value, chosen: &Chosen) -> Result<i32, String> {
     let paint = Paint::for_stdout();
-    let mut client = Client::start(Some(&home.folder), Some(settings), |_, _| {})?;
+    let mut client = home.start(settings, |_, _| {})?;
     let loaded = load(&mut client, home)?;
     let (info, file) = (&loaded["session"], session(home));
     let id = json!({ "sessionId": info["sessionId"] });

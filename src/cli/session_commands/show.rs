@@ -9,13 +9,17 @@ use crate::{
         print::{self, plain, printable},
         tree::file::SessionFile,
         watch::columns,
-        wrap::wrapped_text,
+        wrap::{in_sentences, wrapped_text},
     },
     conversation::entry::{Body, Entry},
+    log::index::Place,
     protocol::types::role_of,
 };
 use serde_json::{Value, json};
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 /// Options of `abridged show`.
 pub struct Request {
@@ -41,7 +45,7 @@ pub fn run(request: &Request) -> Result<i32, String> {
     let file = SessionFile::open(&path).map_err(|error| error.to_string())?;
     let entry = match &request.entry {
         Some(id) => entry(&file, id)?,
-        None => summary(&file)?,
+        None => summary(&file, request.session.as_deref())?,
     };
     if request.json {
         let line: Value = serde_json::from_str(entry.line()).map_err(|error| error.to_string())?;
@@ -49,7 +53,9 @@ pub fn run(request: &Request) -> Result<i32, String> {
         return Ok(0);
     }
     let paint = &Paint::for_stdout();
-    print::line(&paint.dim(&head(&entry)));
+    // A file or a program gets each line as it is.
+    let columns = if print::is_terminal() { columns(COLUMNS).max(20) } else { usize::MAX };
+    in_sentences(&head(&entry), columns).iter().for_each(|line| print::line(&paint.dim(line)));
     print::line("");
     let text = match &entry.body {
         Body::Compaction(compaction) => compaction.summary.clone(),
@@ -57,20 +63,19 @@ pub fn run(request: &Request) -> Result<i32, String> {
     };
     let text = printable(&text);
     match print::is_terminal() {
-        true => wrapped_text(&text, columns(COLUMNS).max(20)).iter().for_each(|line| print::line(line)),
-        // A file or a program gets the text as it is.
+        true => wrapped_text(&text, columns).iter().for_each(|line| print::line(line)),
         false => print::line(&text),
     }
     Ok(0)
 }
 
 /// The compaction in force.
-fn summary(file: &SessionFile) -> Result<Arc<Entry>, String> {
+fn summary(file: &SessionFile, named: Option<&Path>) -> Result<Arc<Entry>, String> {
     let failed = |error: crate::log::error::StoreError| error.to_string();
     let active = file.active();
     let undone = file.undone(&active).map_err(failed)?;
-    for place in active.into_iter().rev().filter(|place| !undone.contains(place)) {
-        let Some(entry) = file.entry(place).map_err(failed)? else { continue };
+    for place in active.iter().rev().filter(|place| !undone.contains(place)) {
+        let Some(entry) = file.entry(*place).map_err(failed)? else { continue };
         match &entry.body {
             Body::Compaction(_) => return Ok(entry),
             Body::ResetBoundary(_) => {
@@ -81,17 +86,35 @@ fn summary(file: &SessionFile) -> Result<Arc<Entry>, String> {
             _ => {}
         }
     }
+    // An undo may leave the branch of its compaction.
+    let mut undone: Vec<Place> = undone.into_iter().collect();
+    undone.sort_unstable_by_key(|place| std::cmp::Reverse(place.number()));
+    for place in undone {
+        let Some(entry) = file.entry(place).map_err(failed)? else { continue };
+        if matches!(entry.body, Body::Compaction(_)) {
+            let session = named.map(|path| plain(&path.display().to_string()));
+            return Err(format!(
+                "no summary is in force: the last compaction was undone. abridged show {} {} prints its summary, and \
+                 abridged compact makes a new one",
+                session.as_deref().unwrap_or(file.found.header.id.as_str()),
+                plain(entry.id.as_str())
+            ));
+        }
+    }
     Err("this session has no summary: nothing was compacted. abridged compact makes one, abridged tree lists the entries".to_owned())
 }
 
 /// The entry whose id begins so.
 fn entry(file: &SessionFile, id: &str) -> Result<Arc<Entry>, String> {
+    if id.is_empty() {
+        return Err("the id of the entry is empty; abridged tree lists the entries with their ids".to_owned());
+    }
     if let Some(entry) = file.find(id).map_err(|error| error.to_string())? {
         return Ok(entry);
     }
     let mut found: Vec<Arc<Entry>> = Vec::new();
     file.each_entry(|_, entry| {
-        if !id.is_empty() && entry.id.as_str().starts_with(id) && found.len() < 2 {
+        if entry.id.as_str().starts_with(id) && found.len() < 2 {
             found.push(entry);
         }
         Ok::<(), crate::log::error::StoreError>(())

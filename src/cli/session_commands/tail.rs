@@ -10,9 +10,17 @@ use crate::{
     },
     conversation::entry::Entry,
     protocol::types::role_of,
+    watch::{Depth, Watcher},
 };
 use serde_json::{Value, json};
-use std::{num::NonZeroUsize, path::PathBuf, thread, time::Duration};
+use std::{
+    collections::VecDeque,
+    io,
+    num::NonZeroUsize,
+    path::{Path, PathBuf},
+    sync::mpsc::{Receiver, channel},
+    time::Duration,
+};
 
 /// Options of `abridged tail`.
 pub struct Request {
@@ -31,7 +39,10 @@ pub struct Request {
 /// Columns of a line that is written to no terminal.
 const COLUMNS: usize = 80;
 
-/// The time between two looks at a session that is followed.
+/// The time between two looks at a session whose folder is watched. Some file systems report no change by other machines.
+const WATCHED_PAUSE: Duration = Duration::from_secs(5);
+
+/// The time between two looks at a session whose folder cannot be watched.
 const PAUSE: Duration = Duration::from_millis(300);
 
 /// The types of entries that are shown.
@@ -43,40 +54,104 @@ const SHOWN: [&str; 4] = ["message", "compaction", "branch_summary", "custom_mes
 /// When the session cannot be opened.
 pub fn run(request: &Request) -> Result<i32, String> {
     let mut opened = open(request.session.as_deref(), request.data.as_deref(), Rights::Read)?;
-    let page = json!({ "before": "leaf", "limit": request.count, "types": SHOWN });
-    let mut last = show(&opened.call("session/entries", page)?, request.json);
-    if !request.follow {
+    let file = PathBuf::from(opened.session["path"].as_str().unwrap_or_default());
+    // The file is watched before it is read, so that no change is missed.
+    let changes = request.follow.then(|| Changes::of(&file));
+    let lines = if request.json { Lines::Json } else { Lines::Text(Paint::for_stdout()) };
+    let (newest, mut last) = newest(&mut opened, request.count.get(), &lines)?;
+    // A closed pipe is no error: the reader has read enough.
+    let mut is_read = newest.iter().try_for_each(|line| lines.print(line)).is_ok();
+    let Some(changes) = changes else {
         opened.client.end()?;
         return Ok(0);
-    }
-    loop {
-        thread::sleep(PAUSE);
-        let came = newer(&mut opened, last.as_ref())?;
-        last = show(&came, request.json).or(last);
-    }
-}
-
-/// The entries after one.
-fn newer(opened: &mut Opened, last: Option<&Value>) -> Result<Value, String> {
-    opened.call("session/entries", json!({ "since": last, "types": SHOWN }))
-}
-
-/// Prints the entries of a page. Returns the id of the last one.
-fn show(page: &Value, is_json: bool) -> Option<Value> {
-    let paint = Paint::for_stdout();
-    let entries = page["entries"].as_array().map(Vec::as_slice).unwrap_or_default();
-    for value in entries {
-        match is_json {
-            true => drop(writeln!(print::json(), "{value}")),
-            false => {
-                // A line for other programs has no text.
-                let entry = Entry::parse(value.to_string().into()).ok();
-                let entry = entry.filter(|entry| !entry.readable_text().trim().is_empty());
-                entry.iter().for_each(|entry| print::line(&line(entry, &paint)));
+    };
+    while is_read {
+        changes.wait();
+        loop {
+            let page = opened.call("session/entries", json!({ "since": last, "types": SHOWN }))?;
+            let entries = page["entries"].as_array().map(Vec::as_slice).unwrap_or_default();
+            let shown = entries.iter().filter_map(|entry| lines.of(entry));
+            is_read = is_read && shown.map(|line| lines.print(&line)).all(|printed| printed.is_ok());
+            last = entries.last().map(|entry| entry["id"].clone()).or(last);
+            if page["nextCursor"].is_null() {
+                break;
             }
         }
     }
-    entries.last().map(|entry| entry["id"].clone())
+    Ok(0)
+}
+
+/// The lines of the newest entries that have one, and the id of the last entry.
+fn newest(opened: &mut Opened, count: usize, lines: &Lines) -> Result<(VecDeque<String>, Option<Value>), String> {
+    let (mut found, mut last, mut before) = (VecDeque::new(), None, json!("leaf"));
+    loop {
+        let page = json!({ "before": before, "limit": (count - found.len()).min(1_000), "types": SHOWN });
+        let mut page = opened.call("session/entries", page)?;
+        let entries = page["entries"].as_array().map(Vec::as_slice).unwrap_or_default();
+        last = last.or_else(|| entries.last().map(|entry| entry["id"].clone()));
+        entries.iter().rev().filter_map(|entry| lines.of(entry)).for_each(|line| found.push_front(line));
+        before = page["nextCursor"].take();
+        if found.len() >= count || before.is_null() {
+            return Ok((found, last));
+        }
+    }
+}
+
+/// The form of the lines.
+enum Lines {
+    Text(Paint),
+    Json,
+}
+
+impl Lines {
+    /// The line of an entry. A line for other programs has no text, and is shown as JSON only.
+    fn of(&self, value: &Value) -> Option<String> {
+        match self {
+            Self::Json => Some(value.to_string()),
+            Self::Text(paint) => {
+                let entry = Entry::parse(value.to_string().into()).ok()?;
+                (!entry.readable_text().trim().is_empty()).then(|| line(&entry, paint))
+            }
+        }
+    }
+
+    fn print(&self, line: &str) -> io::Result<()> {
+        match self {
+            Self::Json => writeln!(print::json(), "{line}"),
+            Self::Text(_) => writeln!(print::stdout(), "{line}"),
+        }
+    }
+}
+
+/// Changes of a file by other programs.
+struct Changes {
+    reported: Receiver<PathBuf>,
+    /// Reports end when it is dropped. None where the folder cannot be watched.
+    watcher: Option<Watcher>,
+}
+
+impl Changes {
+    fn of(file: &Path) -> Self {
+        let (sender, reported) = channel();
+        let name = file.file_name().map(ToOwned::to_owned);
+        let watcher = Watcher::new(move |path| {
+            if path.file_name() == name.as_deref() {
+                drop(sender.send(path));
+            }
+        });
+        let folder = file.parent().unwrap_or(file);
+        let is_watched = watcher.watch_folder(folder, Depth::Folder).is_ok();
+        Self { reported, watcher: is_watched.then_some(watcher) }
+    }
+
+    /// Waits for a change, or for the next look.
+    fn wait(&self) {
+        match &self.watcher {
+            // The file is looked at after a report, and reports of one change are one.
+            Some(_) => drop(self.reported.recv_timeout(WATCHED_PAUSE).map(|_| self.reported.try_iter().count())),
+            None => std::thread::sleep(PAUSE),
+        }
+    }
 }
 
 fn line(entry: &Entry, paint: &Paint) -> String {

@@ -1,7 +1,7 @@
 //! `abridged undo`: takes the last compaction or reset of a session back.
 
 use super::opened::{Rights, open};
-use crate::cli::{compact::grouped, print};
+use crate::cli::{compact::grouped, print, wrap::print_sentences};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -31,7 +31,7 @@ pub fn run(request: &Request) -> Result<i32, String> {
     let usage = &answer["usage"];
     let percent =
         usage["percent"].as_f64().map(|percent| format!(", {percent:.0} % of the window")).unwrap_or_default();
-    print::line(&format!(
+    print_sentences(&format!(
         "Undone: the context has {} tokens again ({} before){percent}. The summary stays in the file.",
         grouped(&usage["contextTokens"]),
         grouped(&before)

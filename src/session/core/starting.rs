@@ -160,9 +160,11 @@ impl Core {
             return Some(due);
         }
         // Nearly all appends end here, with one decision.
-        if Standing::of(self).decision().why == Why::Below {
+        let why = Standing::of(self).decision().why;
+        if why == Why::Below {
             return None;
         }
+        tracing::debug!(session = %self.base.state.id, ?why, ?may_start, "whether a compaction starts");
         let at_leaf = Standing::of(self).at_leaf();
         if let Some(relief) = automatic::relief(&mut self.base, &mut self.upkeep, &at_leaf) {
             return Some(relief);

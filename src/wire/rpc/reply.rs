@@ -328,6 +328,7 @@ impl Reply {
 
     fn send_failure(&mut self, failure: &Failure) {
         if let Some(to) = self.to.take() {
+            tracing::debug!(id = to.id.get(), error = ?failure.code(), "request failed");
             to.rpc.send(&to.id, &to.sink, failed(&to.id, failure));
         }
     }

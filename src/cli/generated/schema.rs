@@ -2,7 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "a command of a person")]
 
-use super::print;
+use crate::cli::print;
 use crate::protocol::schema;
 use std::{fs, path::Path};
 

@@ -1,0 +1,4 @@
+//! Commands that write files made from the program itself.
+
+pub mod man;
+pub mod schema;
