@@ -6,6 +6,7 @@
 #![allow(clippy::print_stdout, reason = "a benchmark prints its numbers")]
 
 mod ahead;
+mod clients;
 mod daemon;
 mod damage;
 mod deciding;
@@ -77,6 +78,10 @@ const GROUPS: &[Group] = &[
     ("timers", sessions::idle_timers),
     ("listing", sessions::listing),
     ("damaged", damage::damaged_lines),
+    ("paging", clients::paging),
+    ("fitting", clients::fitting),
+    ("formats", clients::formats),
+    ("commands", clients::commands),
 ];
 
 fn main() {
