@@ -237,6 +237,19 @@ fn leading_instructions_stay_and_wrong_messages_are_told_by_their_place() {
 }
 
 #[test]
+fn messages_that_fit_are_never_made_larger() {
+    let mut daemon = Daemon::start();
+    let short = [user("Which port?"), assistant("8080."), user("And the host?"), assistant("localhost.")];
+    for keep in [0, 1, 20, 1_000_000] {
+        let params = json!({"messages": short, "contextWindow": 100_000, "keepRecentTokens": keep});
+        let fitted = daemon.ok("context/fit", params);
+        assert_eq!(fitted["messages"], json!(short), "{keep}: {fitted}");
+        assert_eq!((&fitted["tokensAfter"], &fitted["firstKeptIndex"]), (&fitted["tokensBefore"], &json!(0)));
+        assert_eq!(fitted["method"], Value::Null);
+    }
+}
+
+#[test]
 fn a_model_fits_messages_and_is_cancelled_with_the_request() {
     let provider = Provider::start(Format::Anthropic);
     provider.otherwise(good_model);

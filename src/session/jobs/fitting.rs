@@ -146,16 +146,9 @@ impl Fitting {
         let fullness = self.state.measure();
         let tokens_before = fullness.context_tokens;
         let asked = self.params.keep_recent_tokens.is_some();
-        if !asked && tokens_before <= fullness.budget.attainable().unwrap_or(fullness.budget).threshold {
-            return Ok(Next::Fits(FitAnswer {
-                messages: self.whole(),
-                summary: self.params.previous_summary.clone(),
-                first_kept_index: 0,
-                tokens_before,
-                tokens_after: tokens_before,
-                method: None,
-                rejected: Vec::new(),
-            }));
+        let fits = tokens_before <= fullness.budget.attainable().unwrap_or(fullness.budget).threshold;
+        if fits && !asked {
+            return Ok(Next::Fits(self.unchanged(tokens_before)));
         }
         let path = self.state.path().clone();
         let request = PlanRequest {
@@ -173,7 +166,10 @@ impl Fitting {
         let id = self.state.id.to_string();
         let order =
             PlanOrder { id: id.as_str().into(), request, authors: Authors::Anyone, former: None, stop: stop.clone() };
-        let PlanMade { planned, candidates, only, .. } = plan(order, access)?;
+        let PlanMade { planned, candidates, only, .. } = match plan(order, access) {
+            Err(Failure::NothingToCompact(_)) if fits => return Ok(Next::Fits(self.unchanged(tokens_before))),
+            made => made?,
+        };
         let order = DraftOrder {
             id: id.as_str().into(),
             trigger: OperationKind::BY_CLIENT.trigger(),
@@ -198,9 +194,27 @@ impl Fitting {
         self.state.id.clone()
     }
 
-    /// The messages with the summary of a draft.
+    /// All messages, as they are.
+    fn unchanged(&self, tokens: u64) -> FitAnswer {
+        FitAnswer {
+            messages: self.whole(),
+            summary: self.params.previous_summary.clone(),
+            first_kept_index: 0,
+            tokens_before: tokens,
+            tokens_after: tokens,
+            method: None,
+            rejected: Vec::new(),
+        }
+    }
+
+    /// The messages with the summary of a draft, or all of them where they fit and the draft makes nothing smaller.
     #[must_use]
     pub fn answer(&self, draft: &Draft) -> FitAnswer {
+        let before = draft.plan.demand.tokens_before;
+        let insists = self.params.instructions.is_some();
+        if draft.tokens_after >= before && before <= draft.plan.demand.budget.threshold && !insists {
+            return self.unchanged(before);
+        }
         let first_kept = draft.plan.first_kept_id();
         let kept = first_kept.and_then(|id| self.places.iter().find(|(entry, _)| entry == id)).map(|(_, at)| *at);
         let first_kept_index = kept.unwrap_or(self.params.messages.len());
