@@ -43,7 +43,8 @@ pub fn paging(report: &mut Report) {
         daemon.flush();
         let (answer, arrival) = daemon.answer_with_arrival();
         pages.push(arrival - started);
-        assert_eq!(answer["entries"].as_array().map(Vec::len), Some(100));
+        // A page ends where it has many bytes, too.
+        assert!(answer["entries"].as_array().is_some_and(|entries| entries.len() > 50));
         before = answer["nextCursor"].clone();
     }
     let slowest = pages.iter().max().copied().unwrap_or_default();

@@ -11,7 +11,7 @@ use crate::{
         jobs::{
             draft::DraftJob,
             fitting::{Fitting, Next},
-            pool::{planned, unreported},
+            pool::{planned, unapplied},
         },
         stop::Stop,
     },
@@ -42,7 +42,9 @@ async fn fit(daemon: Arc<Daemon>, params: FitParams, stop: Stop) -> Result<FitAn
     match planned.await? {
         Next::Fits(answer) => Ok(answer),
         Next::Draft(order, fitting) => {
-            let draft = unreported(DraftJob { session: fitting.session(), order: *order, access }).await?;
+            let job = DraftJob { session: fitting.session(), order: *order, access };
+            // No session has events about it.
+            let draft = unapplied(job, |_| ()).await?;
             Ok(fitting.answer(&draft))
         }
     }

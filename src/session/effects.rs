@@ -15,6 +15,7 @@ use crate::{
     ask::access::ModelAccess,
     compaction::draft::Draft,
     conversation::entry::raw,
+    ids::OperationId,
     log::{Unfinished, sealed::Blocking},
     models::learned::Change,
     protocol::{
@@ -106,6 +107,8 @@ pub type DraftPlan = Box<dyn FnOnce(&ModelAccess, &Blocking) -> Result<DraftOrde
 
 /// A draft that answers a request and changes nothing.
 pub struct DraftRead {
+    /// The id in the events about its progress and its text; without one there are none.
+    pub id: Option<OperationId>,
     /// Makes its order. Blocks.
     pub plan: DraftPlan,
     /// Makes the answer.

@@ -3,8 +3,9 @@
 
 mod forward;
 pub mod listed;
+pub mod making;
 
-use self::forward::Forward;
+use self::making::Making;
 use super::{
     effects::{Effect, Effects, Ticket},
     fault::{Fault, planted},
@@ -27,13 +28,9 @@ use crate::{
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::{
-    collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
-
-/// The largest piece of summary text in one event, in bytes. The limit of a frame holds it even when it is escaped.
-const CHUNK: usize = 8 * 1024;
 
 /// The place where the steps of operations go.
 pub trait Outlet<K: Kind>: Clone {
@@ -99,16 +96,7 @@ impl<K: Kind, O: Outlet<K>> OpenOperations<K, O> {
         let (kind, stop) = (opening.kind.clone(), opening.stop.clone());
         let (key, id, steps) = self.lock().operations.start(opening);
         self.perform(steps);
-        Operation {
-            id,
-            kind,
-            stop,
-            key,
-            operations: self.clone(),
-            chunks: HashMap::new(),
-            attempts: HashMap::new(),
-            forward: Forward::default(),
-        }
+        Operation { id, kind, stop, key, operations: self.clone(), making: Making::default() }
     }
 
     /// Records whether the session starts more work without input.
@@ -259,11 +247,7 @@ pub struct Operation<K: Kind = OperationKind, O: Outlet<K> = Effects> {
     pub stop: Stop,
     key: Key,
     operations: OpenOperations<K, O>,
-    /// The number of the chunk that is being summarized, by source.
-    chunks: HashMap<ChunkSource, u32>,
-    /// The number of times that each chunk was begun.
-    attempts: HashMap<(ChunkSource, u32), u32>,
-    forward: Forward,
+    making: Making,
 }
 
 impl<K: Kind, O: Outlet<K>> Operation<K, O> {
@@ -334,29 +318,25 @@ impl<K: Kind, O: Outlet<K>> Operation<K, O> {
     /// The same for the summary that this model writes.
     pub fn progress_of(&mut self, stage: Stage, done: usize, total: usize, model: Option<ModelRef>) {
         let now = self.operations.lock().now;
-        if let Some(event) = self.forward.to(stage, (done, total), model, now) {
+        if let Some(event) = self.making.progress(stage, (done, total), model, now) {
             self.emit(event);
         }
     }
 
     /// Sends that all steps of a stage are done.
     pub fn arrives(&mut self, stage: Stage) {
-        let all = self.forward.all(stage);
+        let all = self.making.all(stage);
         self.progress(stage, all, all);
     }
 
     /// Moves on to a chunk of a source, counted from 1.
     pub fn moves_to(&mut self, source: ChunkSource, chunk: u32) {
-        self.chunks.insert(source, chunk);
+        self.making.moves_to(source, chunk);
     }
 
     /// Begins the chunk of a source anew: the text that was sent of the source before is void.
     pub fn begins(&mut self, source: ChunkSource) {
-        *self.attempts.entry((source, self.chunk(source))).or_default() += 1;
-    }
-
-    fn chunk(&self, source: ChunkSource) -> u32 {
-        self.chunks.get(&source).copied().unwrap_or(1)
+        self.making.begins(source);
     }
 
     /// Sends that a request is repeated after `delay`, once `record` has the open operations with it.
@@ -450,18 +430,7 @@ impl<K: Kind, O: Outlet<K>> Operation<K, O> {
 
     /// Sends text of the summary, piece by piece.
     pub fn chunks(&self, source: ChunkSource, text: &str) {
-        let part = self.chunk(source);
-        let attempt = self.attempts.get(&(source, part)).copied().unwrap_or(1);
-        let mut rest = text;
-        while !rest.is_empty() {
-            let mut end = rest.len().min(CHUNK);
-            while !rest.is_char_boundary(end) {
-                end -= 1;
-            }
-            let (piece, tail) = rest.split_at(end);
-            self.emit(Event::SummaryChunk { source, part, attempt, text: piece.to_owned() });
-            rest = tail;
-        }
+        self.making.text(source, text).into_iter().for_each(|event| self.emit(event));
     }
 
     /// Ends it, with the notices after its end.

@@ -6,11 +6,11 @@
 
 #![expect(clippy::disallowed_methods, reason = "the time and the seed of a session")]
 
+mod reads;
+
 use super::{
     core::{Core, Input, Moment, Over},
-    effects::{
-        Answer, DraftRead, Effects, IdleTurn, Read, Sent, SessionRead, Ticket, TicketNumber, Turning, world::World,
-    },
+    effects::{Answer, Effects, IdleTurn, Read, Sent, Ticket, TicketNumber, Turning, world::World},
     forking::Forking,
     founding::{Founding, Told},
     handle::{CancelReply, HandOver, Inbox, Mail, SharedGlance, Urgent},
@@ -19,7 +19,7 @@ use super::{
     log_work::{LogDone, LogFacts, LogWork},
     open::{Form, Opened},
     operation::listed::Listed,
-    recording::{End, Given, LARGEST_ANSWER, Request, live::Recording},
+    recording::{End, Given, Request, live::Recording},
     shared::Shared,
     source::{self, SourceOrder},
 };
@@ -53,10 +53,7 @@ use std::{
     collections::HashMap,
     convert::Infallible,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, atomic::Ordering},
     time::{Duration, Instant},
 };
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
@@ -305,28 +302,6 @@ impl Shell {
         handled.map_err(|_| Defect)
     }
 
-    /// Answers a request with a draft that changes nothing.
-    fn read_draft(&mut self, request: TicketNumber, read: DraftRead) {
-        let DraftRead { plan, answer, stop } = read;
-        let (waiting, access) = (self.requests.remove(&request), self.shared.access.clone());
-        let (session, messages, recorded) = (self.session.clone(), self.messages.clone(), self.recording.is_some());
-        let stopped = stopped_with(&waiting, move || stop.request());
-        tokio::spawn(async move {
-            let reader = access.clone();
-            let order = pool::planned(move || plan(&reader, &Blocking::is_allowed_here().until(stopped))).await;
-            let draft = match order {
-                Ok(order) => pool::unreported(DraftJob { session, order, access }).await,
-                Err(failure) => Err(failure),
-            };
-            let answer = answer(draft);
-            let given = recorded.then(|| Given::of(&answer, LARGEST_ANSWER));
-            if let Some(Waiting::Reply(reply)) = waiting {
-                answer.send(reply);
-            }
-            send(&messages, Message::Answered(request, given));
-        });
-    }
-
     /// Lets others see the number of entries.
     fn look(&self, core: &Core) {
         self.glance.set_entry_count(core.state().history().entry_count());
@@ -522,19 +497,6 @@ impl Shell {
     }
 }
 
-/// Becomes true when a request is cancelled, with `also`.
-fn stopped_with(waiting: &Option<Waiting>, also: impl Fn() + Send + 'static) -> Arc<AtomicBool> {
-    let stopped = Arc::new(AtomicBool::new(false));
-    if let Some(Waiting::Reply(reply)) = waiting {
-        let stopped = stopped.clone();
-        reply.on_cancel(move || {
-            stopped.store(true, Ordering::Relaxed);
-            also();
-        });
-    }
-    stopped
-}
-
 impl World for Shell {
     type Broken = Infallible;
 
@@ -582,30 +544,7 @@ impl World for Shell {
     }
 
     fn read(&mut self, request: TicketNumber, read: Read) {
-        let (outside, read): (bool, SessionRead) = match read {
-            Read::Session(read) => (false, read),
-            Read::Outside(read) => {
-                let access = self.shared.access.clone();
-                (true, Box::new(move |blocking| read(&access, blocking)))
-            }
-            Read::Draft(read) => return self.read_draft(request, *read),
-        };
-        let (waiting, messages) = (self.requests.remove(&request), self.messages.clone());
-        let recorded = self.recording.is_some();
-        let stopped = stopped_with(&waiting, || ());
-        tokio::task::spawn_blocking(move || {
-            let blocking = Blocking::is_allowed_here().until(stopped);
-            // Dropping the reply in a panic answers, too.
-            let answer = catch_unwind(AssertUnwindSafe(|| read(&blocking)));
-            // A replay reads the session to the end.
-            let given =
-                |answer: &&Answer| recorded && (outside || matches!(answer, Answer::Failed(Failure::Cancelled)));
-            let given = answer.as_ref().ok().filter(given).map(|answer| Given::of(answer, LARGEST_ANSWER));
-            if let (Ok(answer), Some(Waiting::Reply(reply))) = (answer, waiting) {
-                answer.send(reply);
-            }
-            send(&messages, Message::Answered(request, given));
-        });
+        self.run_read(request, read);
     }
 
     fn start(&mut self, job: Job) {

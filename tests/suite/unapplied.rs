@@ -104,6 +104,40 @@ fn a_model_writes_it_and_its_tokens_are_in_the_result() {
 }
 
 #[test]
+fn its_progress_and_its_text_are_the_only_events() {
+    let provider = Provider::start(Format::Anthropic);
+    provider.otherwise(good_model);
+    let home = Home::new();
+    home.settings(&settings(&provider, Format::Anthropic, json!({})));
+    let path = session_of(&home, "told", &turns(8));
+    let mut daemon = Daemon::at(home);
+    let session = daemon.load(&path);
+    daemon.ok("session/tree", json!({"sessionId": session, "limit": 1}));
+    let before = daemon.events.len();
+    let answer = unapplied(&mut daemon, &session, json!({"keepRecentTokens": 400}));
+    daemon.ok("ping", json!({}));
+    let events: Vec<&Value> = daemon.events[before..].iter().map(|frame| &frame["params"]["event"]).collect();
+    let kinds: Vec<&str> = events.iter().filter_map(|event| event["type"].as_str()).collect();
+    assert!(kinds.iter().all(|kind| ["compaction_progress", "summary_chunk"].contains(kind)), "{kinds:?}");
+    let about = daemon.events[before..].iter().all(|event| event["params"]["operationId"] == answer["operationId"]);
+    assert!(about, "{:?}", daemon.events);
+    let text: String = events
+        .iter()
+        .filter(|event| event["type"] == "summary_chunk" && event["source"] == "history")
+        .filter_map(|event| event["text"].as_str())
+        .collect();
+    let summary = answer["result"]["summary"].as_str().expect("a summary");
+    let first = text.lines().find(|line| line.starts_with("- ")).expect("a line of the model");
+    assert!(summary.contains(first), "{first} in {summary}");
+    let shares: Vec<f64> = events.iter().filter_map(|event| event["share"].as_f64()).collect();
+    assert!(!shares.is_empty() && shares.is_sorted(), "{shares:?}");
+    // The answer of a dry run names no operation.
+    let before = daemon.events.len();
+    daemon.ok("session/compact", json!({"sessionId": session, "dryRun": true, "draft": true, "keepRecentTokens": 400}));
+    assert_eq!(daemon.events.len(), before);
+}
+
+#[test]
 fn its_request_cancels_it_and_so_does_a_close() {
     let provider = Provider::start(Format::Anthropic);
     let (_go_on, held) = held_model();

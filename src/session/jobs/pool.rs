@@ -46,8 +46,8 @@ pub async fn planned<T: Send + 'static>(
 ///
 /// # Errors
 /// As [`draft`].
-pub async fn unreported(job: DraftJob) -> Result<Draft, Failure> {
-    draft(job, &BlockingPool, &|_| ()).await
+pub async fn unapplied(job: DraftJob, report: impl Fn(Progress) + Send + Sync) -> Result<Draft, Failure> {
+    draft(job, &BlockingPool, &report).await
 }
 
 /// Starts a job that makes the text of a transfer.

@@ -79,6 +79,8 @@ pub(super) fn begin(base: &mut Base, params: CompactParams, authors: Authors, ti
     // A dry run shows its plan beside the draft.
     let planned = (params.dry_run == Some(true)).then(Arc::<OnceLock<Preparation>>::default);
     let shown = planned.clone();
+    // The answer of a dry run names no operation.
+    let events = planned.is_none().then(|| id.clone());
     let focus = Focus::of(params);
     let plan = move |access: &_, blocking: &_| {
         let (id, stop) = (order_id, order_stop);
@@ -120,7 +122,7 @@ pub(super) fn begin(base: &mut Base, params: CompactParams, authors: Authors, ti
             })),
         },
     };
-    base.reads.start_draft(ticket, DraftRead { plan: Box::new(plan), answer: Box::new(answer), stop });
+    base.reads.start_draft(ticket, DraftRead { id: events, plan: Box::new(plan), answer: Box::new(answer), stop });
 }
 
 /// The answer for a draft.
