@@ -118,6 +118,7 @@ mod transcripts;
 mod tree;
 mod trees;
 mod turning;
+mod typed_entries;
 mod unapplied;
 mod understood;
 mod unread;

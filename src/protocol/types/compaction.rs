@@ -20,7 +20,7 @@ pub use crate::{
     },
 };
 
-use super::OperationName;
+use super::{OperationName, shapes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -302,6 +302,7 @@ pub struct CompactionResult {
     /// Estimated size of the context after.
     pub tokens_after: u64,
     /// Lists of files, or the details of a hook; null where the frame would exceed 60 KiB.
+    #[schemars(schema_with = "shapes::details")]
     pub details: Value,
     /// Whether a hook supplied the summary.
     pub from_hook: bool,

@@ -1,6 +1,6 @@
 //! Turns that the daemon runs, and the messages that wait for one.
 
-use super::Tools;
+use super::{PromptBlock, Tools};
 use crate::ids::{OperationId, SessionId};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use schemars::JsonSchema;
@@ -27,7 +27,7 @@ pub enum PromptMessage {
     /// A text.
     Text(String),
     /// Content blocks.
-    Blocks(Vec<Value>),
+    Blocks(#[schemars(with = "Vec<PromptBlock>")] Vec<Value>),
 }
 
 impl PromptMessage {
