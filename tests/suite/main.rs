@@ -119,6 +119,7 @@ mod tree;
 mod trees;
 mod turning;
 mod typed_entries;
+mod typed_params;
 mod unapplied;
 mod understood;
 mod unread;
