@@ -97,6 +97,7 @@ mod reported;
 mod resending;
 mod reserving;
 mod resting;
+mod round_trip;
 mod schema;
 mod searching;
 mod security;
