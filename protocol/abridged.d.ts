@@ -2597,6 +2597,12 @@ export interface Preparation {
   tokensBefore: number;
   /** Upper bound of the context's size after the compaction. */
   tokensAfterEstimate: number;
+  /**
+   * `would_not_shrink` where a summary of the largest size makes nothing smaller. With such a summary the compaction
+   * is skipped,
+   * unless it has instructions. Absent where the context becomes smaller.
+   */
+  warning?: WhyNothing | null;
   /** Summary in force, which would be merged into the new one. */
   previousSummary: string | null;
   /** Number of model requests. */
