@@ -2,11 +2,11 @@
 // Usage: node host_loop.mts BASE_URL MODEL WINDOW [ABRIDGED] < requests of the user, one a line
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
-import type { Block, Message, Methods } from "../protocol/abridged.d.ts";
+import type { AssistantMessage, Block, Message, Methods, SettingsInput } from "../protocol/abridged.d.ts";
 
 const [baseUrl = "", id = "", window, abridged = "abridged"] = process.argv.slice(2);
 const model = { provider: "local", id };
-const settings = { models: [{ ...model, api: "openai_chat", baseUrl, contextWindow: Number(window) }] };
+const settings: SettingsInput = { models: [{ ...model, api: "openai_chat", baseUrl, contextWindow: Number(window) }] };
 const read = { name: "read", inputSchema: { type: "object", properties: { path: { type: "string" } } } };
 const daemon = spawn(abridged, ["serve"], { stdio: ["pipe", "pipe", "inherit"] });
 daemon.on("exit", (code) => process.exit(code ?? 1));
@@ -24,7 +24,7 @@ async function call<M extends keyof Methods>(method: M, params: Methods[M]["para
 }
 
 /** Sends a request to the provider and returns its answer, or its error, as an assistant message. */
-async function ask(request: unknown): Promise<Message & { content: Block[] }> {
+async function ask(request: unknown): Promise<AssistantMessage & { content: Block[] }> {
   const post = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(request) };
   const response = await fetch(`${baseUrl}/chat/completions`, post).catch(String);
   if (typeof response === "string" || !response.ok) {
@@ -48,7 +48,7 @@ async function turn(request: string): Promise<unknown> {
     const { next } = await call("session/append", { sessionId, messages: [answer] });
     again = next.type !== "none" && next.willRetry;
     const calls = answer.content.filter((block) => block.type === "toolCall" && !again);
-    if (calls.length === 0 && !again) return answer["errorMessage"] ?? answer.content[0]?.["text"];
+    if (calls.length === 0 && !again) return answer.errorMessage ?? answer.content[0]?.["text"];
     messages = calls.map((it) => ({ role: "toolResult", toolCallId: String(it["id"]), content: "3 lines" }));
   }
 }

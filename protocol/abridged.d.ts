@@ -353,7 +353,7 @@ export interface NewParams {
   /** Keep the session in memory only. */
   ephemeral?: boolean | null;
   /** Settings of this session. */
-  settings?: AnyObject | null;
+  settings?: SettingsInput | null;
   /** Size of the window of the session's model, in tokens, in place of that in `models`. */
   contextWindow?: number | null;
   /** The longest answer of the session's model, in tokens. */
@@ -404,6 +404,334 @@ export type Tools = {
   functionDeclarations?: Record<string, unknown>[];
   [key: string]: unknown;
 }[];
+
+/**
+ * All settings with their defaults. Token counts are in tokens, times in the unit their name ends with.
+ *
+ * `x-project` is the range of a number in the file of a project that is not trusted. Where −1 stands for none, it is
+ * allowed
+ * there, too. With `x-outOfRange: "clamped"` the nearest number of the range is used; any other number outside of its
+ * range
+ * is not used.
+ */
+export interface SettingsInput {
+  /**
+   * `"provider/id"` of the model for sessions without a model, and for summaries where the session's model cannot be
+   * asked.
+   */
+  defaultModel?: string | null;
+  /** The models. */
+  models?: ModelSettingsInput[];
+  /** Compaction of sessions. */
+  compaction?: CompactionSettingsInput;
+  /** Pruning of old tool results. */
+  prune?: PruneSettingsInput;
+  /** The tools of agents. */
+  tools?: ToolSettingsInput;
+  /** Summaries of branches that are left. */
+  branchSummary?: BranchSummarySettingsInput;
+  /** Promotion to a larger model instead of a compaction. */
+  contextPromotion?: PromotionSettingsInput;
+  /** Retries of transient errors. */
+  retry?: RetrySettingsInput;
+  /** Redaction of secrets in summaries. */
+  redaction?: RedactionSettingsInput;
+  /** Estimation of tokens. */
+  tokens?: TokenSettingsInput;
+  /** Folders whose project settings are trusted. */
+  trustedProjects?: string[];
+}
+
+/** One model. */
+export interface ModelSettingsInput {
+  /** The provider's name. */
+  provider?: string;
+  /** The model's name at that provider. */
+  id?: string;
+  /** The wire format. */
+  api?: Api | null;
+  /** The base URL, in the form that the provider's own SDK takes. */
+  baseUrl?: string | null;
+  /** The environment variable with the key. */
+  apiKeyEnv?: string | null;
+  /** A command whose first line of output is the key: the program, then its arguments. No shell reads it. */
+  apiKeyCommand?: string[] | null;
+  /** Headers of every request, by name, for proxies. The values are secret. */
+  headers?: Record<string, Secret>;
+  /** Size of the window, in tokens. */
+  contextWindow?: number | null;
+  /** The longest answer, in tokens. */
+  maxOutputTokens?: number | null;
+  /** True for a model that thinks before it answers. Default: the value of the catalog. */
+  reasoning?: boolean | null;
+  /** `"provider/id"` of the larger model for `contextPromotion`. */
+  promoteTo?: string | null;
+  /** Its prices. Default: those of the catalog. */
+  cost?: ModelCost | null;
+  /** Overrides of `compaction` for this model. */
+  compaction?: CompactionPatch | null;
+}
+
+/** The wire formats. */
+export type Api =
+  /** Anthropic's Messages. */
+  | "anthropic"
+  /** OpenAI's Chat Completions, which most others speak too. */
+  | "openai_chat"
+  /** OpenAI's Responses. */
+  | "openai_responses"
+  /** Google's `generateContent`. */
+  | "google"
+  /** No wire format: the connected client asks the model. */
+  | "client";
+
+/** A secret text: as JSON and in a log it is `***`. */
+export type Secret = string;
+
+/** Prices of a model, in dollars per million tokens. */
+export interface ModelCost {
+  /** Input that is not cached. */
+  input: number;
+  /** Output. */
+  output: number;
+  /** Input that is read from the prompt cache. Default: a tenth of `input`. */
+  cacheRead?: number | null;
+  /** Input that is written to the prompt cache. Default: 1.25 × `input` for Anthropic's API, else `input`. */
+  cacheWrite?: number | null;
+}
+
+/** Keys of `compaction` that differ for one model. */
+export interface CompactionPatch {
+  /** Compacts automatically. */
+  enabled?: boolean;
+  /** The action at the threshold. */
+  strategy?: Strategy;
+  /**
+   * Tokens that stay free for the next answer, at most half of the window. Null: 16,384, or a quarter of a smaller
+   * window.
+   */
+  reserveTokens?: number | null;
+  /** Tokens of the newest messages that stay as they are; 0 keeps none. */
+  keepRecentTokens?: number;
+  /** Threshold in percent of the window; −1: none. */
+  thresholdPercent?: number;
+  /** Threshold in tokens; −1: none. */
+  thresholdTokens?: number;
+  /** Continues a daemon-driven session after a compaction. */
+  autoContinue?: boolean;
+  /** Allows a compaction between the tool calls of a turn. */
+  midTurn?: boolean;
+  /**
+   * Allows the remote endpoint, and the own compaction of the provider `openai`. In `compaction` of a model it also
+   * allows that of another provider whose models are asked by `openai_responses`.
+   */
+  remoteEnabled?: boolean;
+  /**
+   * URL of a service that makes summaries: `{systemPrompt, prompt}` is sent by POST, and `{summary, shortSummary?}`
+   * answers it. It is asked before the models and gets no key.
+   */
+  remoteEndpoint?: string | null;
+  /** Compacts while the user is away. */
+  idleEnabled?: boolean;
+  /** The smallest context that is compacted while the user is away, in tokens. */
+  idleThresholdTokens?: number;
+  /** Time without activity after which the user counts as away, in seconds. */
+  idleTimeoutSeconds?: number;
+  /** Drafts summaries ahead. */
+  speculative?: Speculative;
+  /** Time without progress of an answer after which the next candidate is asked, in seconds. */
+  stallSeconds?: number;
+  /** The longest automatic maintenance, in seconds. */
+  deadlineSeconds?: number;
+  /** The most summaries at the same time, over all sessions. */
+  maxConcurrent?: number;
+  /**
+   * The most tokens of automatic maintenance for each session and hour; −1: no limit. Beyond it automatic summaries
+   * are
+   * extracted without a model. The file of a project can only make it smaller.
+   */
+  maxTokensPerHour?: number;
+  /** `"provider/id"` of each summarizer, in order. */
+  models?: string[];
+  /** The layout of a compacted context. */
+  style?: Style;
+  /** Ends the frame of a summary with a line that names the file of the session, where the whole conversation is. */
+  transcriptHint?: boolean;
+}
+
+/** The action at the threshold. */
+export type Strategy =
+  /** The old part is summarized in place. */
+  | "context_full"
+  /** A new session continues from a handoff document. */
+  | "handoff"
+  /** No action. */
+  | "off";
+
+/** The drafting of summaries ahead. */
+export type Speculative =
+  /** On, but not for a model on this machine. */
+  | "auto"
+  /** On or off. */
+  | boolean;
+
+/** The layout of a compacted context. */
+export type Style =
+  /** A summary under headings, then the kept tail. */
+  | "structured"
+  /** The newest user messages, then the summary. */
+  | "recent_user_messages";
+
+/** Compaction of sessions. */
+export interface CompactionSettingsInput {
+  /** Compacts automatically. */
+  enabled?: boolean;
+  /** The action at the threshold. */
+  strategy?: Strategy;
+  /**
+   * Tokens that stay free for the next answer, at most half of the window. Null: 16,384, or a quarter of a smaller
+   * window.
+   */
+  reserveTokens?: number | null;
+  /** Tokens of the newest messages that stay as they are; 0 keeps none. */
+  keepRecentTokens?: number;
+  /** Threshold in percent of the window; −1: none. */
+  thresholdPercent?: number;
+  /** Threshold in tokens; −1: none. */
+  thresholdTokens?: number;
+  /** Continues a daemon-driven session after a compaction. */
+  autoContinue?: boolean;
+  /** Allows a compaction between the tool calls of a turn. */
+  midTurn?: boolean;
+  /**
+   * Allows the remote endpoint, and the own compaction of the provider `openai`. In `compaction` of a model it also
+   * allows that of another provider whose models are asked by `openai_responses`.
+   */
+  remoteEnabled?: boolean;
+  /**
+   * URL of a service that makes summaries: `{systemPrompt, prompt}` is sent by POST, and `{summary, shortSummary?}`
+   * answers it. It is asked before the models and gets no key.
+   */
+  remoteEndpoint?: string | null;
+  /** Compacts while the user is away. */
+  idleEnabled?: boolean;
+  /** The smallest context that is compacted while the user is away, in tokens. */
+  idleThresholdTokens?: number;
+  /** Time without activity after which the user counts as away, in seconds. */
+  idleTimeoutSeconds?: number;
+  /** Drafts summaries ahead. */
+  speculative?: Speculative;
+  /** Time without progress of an answer after which the next candidate is asked, in seconds. */
+  stallSeconds?: number;
+  /** The longest automatic maintenance, in seconds. */
+  deadlineSeconds?: number;
+  /** The most summaries at the same time, over all sessions. */
+  maxConcurrent?: number;
+  /**
+   * The most tokens of automatic maintenance for each session and hour; −1: no limit. Beyond it automatic summaries
+   * are
+   * extracted without a model. The file of a project can only make it smaller.
+   */
+  maxTokensPerHour?: number;
+  /** `"provider/id"` of each summarizer, in order. */
+  models?: string[];
+  /** The layout of a compacted context. */
+  style?: Style;
+  /** Ends the frame of a summary with a line that names the file of the session, where the whole conversation is. */
+  transcriptHint?: boolean;
+}
+
+/** Pruning of old tool results. */
+export interface PruneSettingsInput {
+  /** Tokens of the newest results that stay. */
+  protectTokens?: number;
+  /** The least tokens for which results are pruned. */
+  minimumSavings?: number;
+  /** Tools whose results stay. A read of a file that a newer one repeats is pruned all the same. */
+  protectedTools?: string[];
+  /**
+   * Time for which the provider caches a prompt after its last use, in seconds: five minutes at Anthropic, and at
+   * least
+   * as long at OpenAI. A pruning that breaks a younger cache has to save more than it costs.
+   */
+  cacheSeconds?: number;
+}
+
+/** The tools of agents. */
+export interface ToolSettingsInput {
+  /** Tools that touch files. They come before the built-in ones of common agents. */
+  files?: FileTool[];
+  /** Tools that hold the todo list. They come before the built-in ones. */
+  todo?: string[];
+}
+
+/** A tool that touches a file. */
+export interface FileTool {
+  /** The tool's name. */
+  tool: string;
+  /** The argument with the path. */
+  argument: string;
+  /** The operation on the file. */
+  operation: FileOperation;
+}
+
+/** An operation on a file. */
+export type FileOperation =
+  /** Reads it. */
+  | "read"
+  /** Makes or replaces it. */
+  | "write"
+  /** Changes a part of it. */
+  | "edit"
+  /** Removes it. */
+  | "delete";
+
+/** Summaries of branches that are left. */
+export interface BranchSummarySettingsInput {
+  /** The default of `summarize`. */
+  enabled?: boolean;
+  /** Tokens that stay free in the summarizer's window. */
+  reserveTokens?: number;
+}
+
+/** Promotion to a larger model instead of a compaction. */
+export interface PromotionSettingsInput {
+  /** Switches it on. */
+  enabled?: boolean;
+}
+
+/** Retries of transient errors. */
+export interface RetrySettingsInput {
+  /** Switches it on. */
+  enabled?: boolean;
+  /** The most retries of a request. */
+  maxRetries?: number;
+  /** The first delay, in milliseconds. */
+  baseDelayMs?: number;
+  /** The longest delay, in milliseconds. */
+  maxDelayMs?: number;
+}
+
+/** Redaction of secrets in summaries. */
+export interface RedactionSettingsInput {
+  /** Switches it on. */
+  enabled?: boolean;
+}
+
+/** Estimation of tokens. */
+export interface TokenSettingsInput {
+  /** The estimator. */
+  estimator?: EstimatorSetting;
+  /** Learns the window that a provider names in an error. */
+  learnWindow?: boolean;
+}
+
+/** An estimator of tokens. */
+export type EstimatorSetting =
+  /** The tokenizer. */
+  | "auto"
+  /** A quarter of the characters, as in pi. */
+  | "chars";
 
 /** Result of methods that return one session. */
 export interface SessionAnswer {
@@ -554,7 +882,7 @@ export interface LoadParams {
   /** Tools of the model. */
   tools?: Tools | null;
   /** Settings of this session. */
-  settings?: AnyObject | null;
+  settings?: SettingsInput | null;
   /** Size of the window of the session's model, in tokens, in place of that in `models`. */
   contextWindow?: number | null;
   /** The longest answer of the session's model, in tokens. */
@@ -835,100 +1163,302 @@ export type GivenMessage =
       [key: string]: unknown;
     };
 
-/** A message in pi's form. Fields that are not named here are kept. */
+/** A message in pi's form, told apart by `role`. Fields that are not named here are kept. */
 export type Message =
-  /** What the user said. */
-  | {
-      role: "user";
-      /** A text, or blocks. */
-      content: string | Block[];
-      /** When, in milliseconds since 1970; filled in where it is missing. */
-      timestamp?: number;
-      [key: string]: unknown;
-    }
-  /** An answer of a model. */
-  | {
-      role: "assistant";
-      /** A text, or blocks. */
-      content: string | Block[];
-      /** Who answered. */
-      provider?: string | null;
-      /** The model that answered. */
-      model?: string | null;
-      /** What the provider said it cost: `{input, output, cacheRead, cacheWrite, totalTokens}`, in tokens. */
-      usage?: Record<string, unknown> | null;
-      /** `stop`, `length`, `toolUse`, `error` or `aborted`. */
-      stopReason?: string | null;
-      /** The provider's text where it failed. */
-      errorMessage?: string | null;
-      /** When, in milliseconds since 1970; filled in where it is missing. */
-      timestamp?: number;
-      [key: string]: unknown;
-    }
-  /** What a tool returned. */
-  | {
-      role: "toolResult";
-      /** The call it answers. */
-      toolCallId: string;
-      /** A text, or blocks. */
-      content: string | Block[];
-      /** The tool. */
-      toolName?: string | null;
-      /** Whether the tool failed. */
-      isError?: boolean | null;
-      /** When, in milliseconds since 1970; filled in where it is missing. */
-      timestamp?: number;
-      [key: string]: unknown;
-    }
-  /** A command the user ran beside the model. */
-  | {
-      role: "bashExecution";
-      /** The command. */
-      command: string;
-      /** What it printed. */
-      output?: string | null;
-      /** Its exit code. */
-      exitCode?: number | null;
-      /** Not for the model. */
-      excludeFromContext?: boolean | null;
-      /** When, in milliseconds since 1970; filled in where it is missing. */
-      timestamp?: number;
-      [key: string]: unknown;
-    }
-  /** A message of an extension. */
-  | {
-      role: "custom";
-      /** A text, or blocks. */
-      content: string | Block[];
-      /** When, in milliseconds since 1970; filled in where it is missing. */
-      timestamp?: number;
-      [key: string]: unknown;
-    }
-  /** An instruction by an agent, not by the user. */
-  | {
-      role: "developer";
-      /** A text, or blocks. */
-      content: string | Block[];
-      /** When, in milliseconds since 1970; filled in where it is missing. */
-      timestamp?: number;
-      [key: string]: unknown;
-    }
-  /** A system prompt that pi has stored among the messages. */
-  | {
-      role: "system";
-      /** A text, or blocks. */
-      content: string | Block[];
-      /** When, in milliseconds since 1970; filled in where it is missing. */
-      timestamp?: number;
-      [key: string]: unknown;
-    };
+  | UserMessage
+  | AssistantMessage
+  | ToolResultMessage
+  | BashExecutionMessage
+  | PythonExecutionMessage
+  | CustomMessage
+  | HookMessage
+  | FileMentionMessage
+  | DeveloperMessage
+  | SystemMessage
+  | BranchSummaryMessage
+  | CompactionSummaryMessage;
+
+/** A message of the user. */
+export interface UserMessage {
+  /** Role of the message. */
+  role: "user";
+  /** A text, or blocks. */
+  content: string | Block[];
+  /** Time, in milliseconds since 1970. `session/append` adds it where it is missing. */
+  timestamp?: number;
+  [key: string]: unknown;
+}
 
 /**
- * A block of a message: `text {text}`, `thinking {thinking, thinkingSignature?}`, `toolCall {id, name, arguments}`,
- * `image {data, mimeType}`. Others are passed on.
+ * A block of a message, told apart by `type`. A block of another type is an `OtherBlock`: in the `default` of a
+ * `switch (block.type)`, `const other: OtherBlock = block`.
  */
-export interface Block {
+export type Block = TextBlock | ThinkingBlock | ToolCallBlock | ImageBlock;
+
+/** A text. */
+export interface TextBlock {
+  /** Type of the block. */
+  type: "text";
+  /** The text. */
+  text: string;
+  /** Signature of its provider. The provider gets it back unchanged. */
+  textSignature?: string | null;
+  [key: string]: unknown;
+}
+
+/** Thinking of a model. With a signature its provider gets it back unchanged, or not at all. */
+export interface ThinkingBlock {
+  /** Type of the block. */
+  type: "thinking";
+  /** The text; empty where the provider hides it. */
+  thinking: string;
+  /** Signature of its provider, or the hidden thinking. */
+  thinkingSignature?: string | null;
+  /** Whether the signature holds the thinking, which is hidden. */
+  redacted?: boolean | null;
+  [key: string]: unknown;
+}
+
+/** A call of a tool. */
+export interface ToolCallBlock {
+  /** Type of the block. */
+  type: "toolCall";
+  /** Id of the call. The result names it. */
+  id: string;
+  /** Name of the tool. */
+  name: string;
+  /** Arguments of the call. */
+  arguments: CallArguments;
+  /** Signature of its provider. The provider gets it back unchanged. */
+  thoughtSignature?: string | null;
+  [key: string]: unknown;
+}
+
+/** Arguments of a call: an object, as far as the model wrote one. */
+export type CallArguments = Record<string, unknown>;
+
+/** An image. */
+export interface ImageBlock {
+  /** Type of the block. */
+  type: "image";
+  /** The image, in base64. */
+  data: string;
+  /** Its type, for example `image/png`. */
+  mimeType: string;
+  [key: string]: unknown;
+}
+
+/** A block of a type that this version does not know. It is passed on. */
+export interface OtherBlock {
+  /** Type of the block. */
   type: string;
+  [key: string]: unknown;
+}
+
+/** An answer of a model. */
+export interface AssistantMessage {
+  /** Role of the message. */
+  role: "assistant";
+  /** A text, or blocks. */
+  content: string | Block[];
+  /** API of the provider. */
+  api?: string | null;
+  /** Provider that answered; `unknown` where nobody said it. */
+  provider?: string | null;
+  /** Model that answered; `unknown` where nobody said it. */
+  model?: string | null;
+  /** Tokens that the provider reports. */
+  usage?: ReportedUsage | null;
+  /** `stop`, `length`, `toolUse`, `error` or `aborted`. */
+  stopReason?: string | null;
+  /** The provider's text where the request failed. */
+  errorMessage?: string | null;
+  /** Time, in milliseconds since 1970. `session/append` adds it where it is missing. */
+  timestamp?: number;
+  [key: string]: unknown;
+}
+
+/** Tokens of a model request, as its provider reports them. A count that is missing is zero. */
+export interface ReportedUsage {
+  /** Input that was not cached, in tokens. */
+  input?: number | null;
+  /** Output, in tokens. */
+  output?: number | null;
+  /** Input that was read from the provider's cache, in tokens. */
+  cacheRead?: number | null;
+  /** Input that was written to the provider's cache, in tokens. */
+  cacheWrite?: number | null;
+  /** All of it, in tokens. */
+  totalTokens?: number | null;
+  /** Cost in dollars; zeros where the prices are not known. */
+  cost?: ReportedCost | null;
+  [key: string]: unknown;
+}
+
+/** Cost of a model request, in dollars. */
+export interface ReportedCost {
+  /** Cost of the input. */
+  input?: number | null;
+  /** Cost of the output. */
+  output?: number | null;
+  /** Cost of cached input. */
+  cacheRead?: number | null;
+  /** Cost of writing to the cache. */
+  cacheWrite?: number | null;
+  /** All of it. */
+  total?: number | null;
+  [key: string]: unknown;
+}
+
+/** A tool result. */
+export interface ToolResultMessage {
+  /** Role of the message. */
+  role: "toolResult";
+  /** A text, or blocks. */
+  content: string | Block[];
+  /** Id of the call that it answers. */
+  toolCallId: string;
+  /** Name of the tool. */
+  toolName?: string | null;
+  /** Whether the tool failed. */
+  isError?: boolean | null;
+  /** Data of the tool for programs. It is not sent to a model. */
+  details?: unknown;
+  /** Time, in milliseconds since 1970. `session/append` adds it where it is missing. */
+  timestamp?: number;
+  [key: string]: unknown;
+}
+
+/** A command that the user ran beside the model. */
+export interface BashExecutionMessage {
+  /** Role of the message. */
+  role: "bashExecution";
+  /** The command. */
+  command: string;
+  /** Its output. */
+  output?: string | null;
+  /** Its exit code. */
+  exitCode?: number | null;
+  /** Whether it was cancelled. */
+  cancelled?: boolean | null;
+  /** Whether the output was cut. */
+  truncated?: boolean | null;
+  /** Whether it is sent to no model. */
+  excludeFromContext?: boolean | null;
+  /** Time, in milliseconds since 1970. `session/append` adds it where it is missing. */
+  timestamp?: number;
+  [key: string]: unknown;
+}
+
+/** Python code that the user ran beside the model, in files of oh-my-pi. */
+export interface PythonExecutionMessage {
+  /** Role of the message. */
+  role: "pythonExecution";
+  /** The code. */
+  code: string;
+  /** Its output. */
+  output?: string | null;
+  /** Its exit code. */
+  exitCode?: number | null;
+  /** Whether it is sent to no model. */
+  excludeFromContext?: boolean | null;
+  /** Time, in milliseconds since 1970. `session/append` adds it where it is missing. */
+  timestamp?: number;
+  [key: string]: unknown;
+}
+
+/** A message of an extension. */
+export interface CustomMessage {
+  /** Role of the message. */
+  role: "custom";
+  /** A text, or blocks. */
+  content: string | Block[];
+  /** Type of the message, which names its owner. */
+  customType?: string | null;
+  /** Whether a program shows it. */
+  display?: boolean | null;
+  /** Data of the extension. */
+  details?: unknown;
+  /** Time, in milliseconds since 1970. `session/append` adds it where it is missing. */
+  timestamp?: number;
+  [key: string]: unknown;
+}
+
+/** A message of a hook, in older files of oh-my-pi. */
+export interface HookMessage {
+  /** Role of the message. */
+  role: "hookMessage";
+  /** A text, or blocks. */
+  content: string | Block[];
+  /** Time, in milliseconds since 1970. `session/append` adds it where it is missing. */
+  timestamp?: number;
+  [key: string]: unknown;
+}
+
+/** Files that the user mentions, in files of oh-my-pi. */
+export interface FileMentionMessage {
+  /** Role of the message. */
+  role: "fileMention";
+  /** The files. */
+  files: {
+    /** Path of the file. */
+    path?: string | null;
+    /** Content of the file. */
+    content?: string | null;
+    [key: string]: unknown;
+  }[];
+  /** Time, in milliseconds since 1970. `session/append` adds it where it is missing. */
+  timestamp?: number;
+  [key: string]: unknown;
+}
+
+/** An instruction of an agent, not of the user. */
+export interface DeveloperMessage {
+  /** Role of the message. */
+  role: "developer";
+  /** A text, or blocks. */
+  content: string | Block[];
+  /** Time, in milliseconds since 1970. `session/append` adds it where it is missing. */
+  timestamp?: number;
+  [key: string]: unknown;
+}
+
+/** A change of system prompt and tools that pi stores among the messages. */
+export interface SystemMessage {
+  /** Role of the message. */
+  role: "system";
+  /** A text, or blocks. */
+  content?: string | Block[] | null;
+  /** Texts of the system prompt by their names; null removes one. */
+  sections?: Record<string, unknown> | null;
+  /** Tools that are added. */
+  toolsAdded?: unknown[] | null;
+  /** Names of tools that are removed. */
+  toolsRemoved?: unknown[] | null;
+  /** Time, in milliseconds since 1970. `session/append` adds it where it is missing. */
+  timestamp?: number;
+  [key: string]: unknown;
+}
+
+/** A summary of a branch that is stored as a message. */
+export interface BranchSummaryMessage {
+  /** Role of the message. */
+  role: "branchSummary";
+  /** The summary. */
+  summary: string;
+  /** Time, in milliseconds since 1970. `session/append` adds it where it is missing. */
+  timestamp?: number;
+  [key: string]: unknown;
+}
+
+/** A summary of a compaction that is stored as a message. */
+export interface CompactionSummaryMessage {
+  /** Role of the message. */
+  role: "compactionSummary";
+  /** The summary. */
+  summary: string;
+  /** Time, in milliseconds since 1970. `session/append` adds it where it is missing. */
+  timestamp?: number;
   [key: string]: unknown;
 }
 
@@ -1067,16 +1597,335 @@ export interface EntriesAnswer {
   nextCursor: EntryId | null;
 }
 
-/** An entry of a session file in pi's third version. What else stands in it depends on its type. */
-export interface Entry {
-  /** What it is: `message`, `compaction`, `custom`, … */
+/**
+ * An entry of a session file, told apart by `type`, with the fields that this program, pi and oh-my-pi write. A line
+ * of another program may have another type or lack fields; it is an `OtherEntry`: in the `default` of a `switch
+ * (entry.type)`, `const other: OtherEntry = entry`.
+ */
+export type Entry =
+  | MessageEntry
+  | CompactionEntry
+  | BranchSummaryEntry
+  | CustomMessageEntry
+  | CustomEntry
+  | ContextEditEntry
+  | LabelEntry
+  | SessionInfoEntry
+  | TitleChangeEntry
+  | ModelChangeEntry
+  | ThinkingLevelChangeEntry
+  | ResetBoundaryEntry
+  | UsageEntry
+  | ModelUsageEntry;
+
+/** A message of the conversation. */
+export interface MessageEntry {
+  /** Type of the entry. */
+  type: "message";
+  /** Id of the entry. */
+  id: EntryId;
+  /** Entry that it follows; null for the first one. */
+  parentId: EntryId | null;
+  /** Time at which it was written. */
+  timestamp: string;
+  /** The message. */
+  message: Message;
+}
+
+/** A summary that stands for everything before `firstKeptEntryId`. */
+export interface CompactionEntry {
+  /** Type of the entry. */
+  type: "compaction";
+  /** Id of the entry. */
+  id: EntryId;
+  /** Entry that it follows; null for the first one. */
+  parentId: EntryId | null;
+  /** Time at which it was written. */
+  timestamp: string;
+  /** The summary. */
+  summary: string;
+  /** Two sentences for a person. */
+  shortSummary?: string | null;
+  /** First entry that is kept verbatim. Its own id keeps none. */
+  firstKeptEntryId?: EntryId | null;
+  /** Size of the context before, in tokens. */
+  tokensBefore: number;
+  /** Size of the context after, in tokens. */
+  tokensAfter?: number | null;
+  /** Method of the summary, as in `CompactionResult`. */
+  method?: string | null;
+  /** Lists of files, or the details of a hook. */
+  details?: SummaryDetails | null;
+  /** Data that programs keep for themselves, by their names. That of this program is under `abridged`. */
+  preserveData?: Record<string, unknown> | null;
+  /** System prompt and tools at that time. */
+  systemMessage?: SystemMessage | null;
+  /** Tokens of the summary, in files of pi. */
+  usage?: ReportedUsage | null;
+  /** oh-my-pi sends no entries up to this one. */
+  providerReplayThroughEntryId?: EntryId | null;
+  /** Whether a hook or an extension supplied the summary. */
+  fromHook?: boolean | null;
+  /** Whether a hook or an extension supplied the summary. */
+  fromExtension?: boolean | null;
+}
+
+/** Lists of files of a summary. A hook may give any JSON value in their place, which is kept as it is. */
+export interface SummaryDetails {
+  /** Files that were read and not changed. */
+  readFiles?: string[] | null;
+  /** Files that were changed. */
+  modifiedFiles?: string[] | null;
+  [key: string]: unknown;
+}
+
+/** A summary of a branch that was left. */
+export interface BranchSummaryEntry {
+  /** Type of the entry. */
+  type: "branch_summary";
+  /** Id of the entry. */
+  id: EntryId;
+  /** Entry that it follows; null for the first one. */
+  parentId: EntryId | null;
+  /** Time at which it was written. */
+  timestamp: string;
+  /** Leaf of the branch that was left; `root` for none. */
+  fromId: string;
+  /** The summary. */
+  summary: string;
+  /** Method of the summary, as in `CompactionResult`. */
+  method?: string | null;
+  /** Lists of files, or the details of a hook. */
+  details?: SummaryDetails | null;
+  /** Data that programs keep for themselves, by their names. That of this program is under `abridged`. */
+  preserveData?: Record<string, unknown> | null;
+  /** Tokens of the summary, in files of pi. */
+  usage?: ReportedUsage | null;
+  /** Whether a hook or an extension supplied the summary. */
+  fromHook?: boolean | null;
+  /** Whether a hook or an extension supplied the summary. */
+  fromExtension?: boolean | null;
+}
+
+/** A message of an extension. Models get it as a message of the user. */
+export interface CustomMessageEntry {
+  /** Type of the entry. */
+  type: "custom_message";
+  /** Id of the entry. */
+  id: EntryId;
+  /** Entry that it follows; null for the first one. */
+  parentId: EntryId | null;
+  /** Time at which it was written. */
+  timestamp: string;
+  /** Type of the message, which names its owner. */
+  customType: string;
+  /** A text, or blocks. */
+  content: string | Block[];
+  /** Whether a program shows it. */
+  display?: boolean | null;
+  /** Data of the owner. */
+  details?: unknown;
+}
+
+/**
+ * Data of a program. No model gets it. The line of a broken entry is replaced by one of the type `abridged.corrupt`,
+ * whose `parentId` may be missing.
+ */
+export interface CustomEntry {
+  /** Type of the entry. */
+  type: "custom";
+  /** Id of the entry. */
+  id: EntryId;
+  /** Entry that it follows; null for the first one. */
+  parentId?: EntryId | null;
+  /** Time at which it was written. */
+  timestamp: string;
+  /** Type of the data, which names its owner. */
+  customType: string;
+  /** The data. */
+  data?: unknown;
+}
+
+/** Another content for an entry, or none. The entry itself stays in the file. */
+export interface ContextEditEntry {
+  /** Type of the entry. */
+  type: "context_edit";
+  /** Id of the entry. */
+  id: EntryId;
+  /** Entry that it follows; null for the first one. */
+  parentId: EntryId | null;
+  /** Time at which it was written. */
+  timestamp: string;
+  /** Entry that is edited. */
+  targetId: EntryId;
+  /** Content in the place of the entry's; null leaves the entry out. */
+  replacement:
+    | {
+        /** A text, or blocks. */
+        content: string | Block[];
+        [key: string]: unknown;
+      }
+    | null;
+  /** Mark of an edit for other programs, which changes no context here. */
+  abridged?: {
+    /** Compaction that carries the edit. */
+    compactionEntryId?: EntryId | null;
+    [key: string]: unknown;
+  } | null;
+}
+
+/** A label of an entry. */
+export interface LabelEntry {
+  /** Type of the entry. */
+  type: "label";
+  /** Id of the entry. */
+  id: EntryId;
+  /** Entry that it follows; null for the first one. */
+  parentId: EntryId | null;
+  /** Time at which it was written. */
+  timestamp: string;
+  /** Entry that has the label. */
+  targetId: EntryId;
+  /** The label. Without one it is removed. */
+  label?: string | null;
+}
+
+/** The title of the session. */
+export interface SessionInfoEntry {
+  /** Type of the entry. */
+  type: "session_info";
+  /** Id of the entry. */
+  id: EntryId;
+  /** Entry that it follows; null for the first one. */
+  parentId: EntryId | null;
+  /** Time at which it was written. */
+  timestamp: string;
+  /** The title. */
+  name?: string | null;
+}
+
+/** The title of the session, in files of oh-my-pi. */
+export interface TitleChangeEntry {
+  /** Type of the entry. */
+  type: "title_change";
+  /** Id of the entry. */
+  id: EntryId;
+  /** Entry that it follows; null for the first one. */
+  parentId: EntryId | null;
+  /** Time at which it was written. */
+  timestamp: string;
+  /** The title. */
+  title?: string | null;
+}
+
+/** The model from here on: `provider` and `modelId`, or `model` in files of oh-my-pi. */
+export interface ModelChangeEntry {
+  /** Type of the entry. */
+  type: "model_change";
+  /** Id of the entry. */
+  id: EntryId;
+  /** Entry that it follows; null for the first one. */
+  parentId: EntryId | null;
+  /** Time at which it was written. */
+  timestamp: string;
+  /** Provider of the model. */
+  provider?: string | null;
+  /** Id of the model. */
+  modelId?: string | null;
+  /** The model as `provider/id`, in files of oh-my-pi. */
+  model?: string | null;
+}
+
+/** The thinking level from here on. */
+export interface ThinkingLevelChangeEntry {
+  /** Type of the entry. */
+  type: "thinking_level_change";
+  /** Id of the entry. */
+  id: EntryId;
+  /** Entry that it follows; null for the first one. */
+  parentId: EntryId | null;
+  /** Time at which it was written. */
+  timestamp: string;
+  /** The thinking level. */
+  thinkingLevel?: string | null;
+}
+
+/** A `/clear`: nothing before it is in the context. */
+export interface ResetBoundaryEntry {
+  /** Type of the entry. */
+  type: "reset_boundary";
+  /** Id of the entry. */
+  id: EntryId;
+  /** Entry that it follows; null for the first one. */
+  parentId: EntryId | null;
+  /** Time at which it was written. */
+  timestamp: string;
+  /** System prompt and tools at that time. */
+  systemMessage?: SystemMessage | null;
+  /** Data that programs keep for themselves, by their names. That of this program is under `abridged`. */
+  preserveData?: Record<string, unknown> | null;
+}
+
+/** Tokens of a model request beside the turns. */
+export interface UsageEntry {
+  /** Type of the entry. */
+  type: "usage";
+  /** Id of the entry. */
+  id: EntryId;
+  /** Entry that it follows; null for the first one. */
+  parentId: EntryId | null;
+  /** Time at which it was written. */
+  timestamp: string;
+  /** Purpose of the request, as in `llm/complete`. */
+  purpose?: string | null;
+  /** The same for other programs. */
+  kind?: string | null;
+  /** Reason of the operation that made the request. */
+  trigger?: string | null;
+  /** Provider that answered. */
+  provider?: string | null;
+  /** Model that answered. */
+  model?: string | null;
+  /** Tokens that the provider reports. */
+  usage?: ReportedUsage | null;
+  /** Operation that made the request. */
+  operationId?: string | null;
+}
+
+/** The same in files of oh-my-pi. */
+export interface ModelUsageEntry {
+  /** Type of the entry. */
+  type: "model_usage";
+  /** Id of the entry. */
+  id: EntryId;
+  /** Entry that it follows; null for the first one. */
+  parentId: EntryId | null;
+  /** Time at which it was written. */
+  timestamp: string;
+  /** Purpose of the request, as in `llm/complete`. */
+  purpose?: string | null;
+  /** The same for other programs. */
+  kind?: string | null;
+  /** Reason of the operation that made the request. */
+  trigger?: string | null;
+  /** Provider that answered. */
+  provider?: string | null;
+  /** Model that answered. */
+  model?: string | null;
+  /** Tokens that the provider reports. */
+  usage?: ReportedUsage | null;
+  /** Operation that made the request. */
+  operationId?: string | null;
+}
+
+/** An entry of a type, or with fields, that this version does not know. It is kept, and adds nothing to a context. */
+export interface OtherEntry {
+  /** Type of the entry. */
   type: string;
-  /** Its id. */
-  id: string;
-  /** The entry it follows. Missing in the place of a line that cannot be read. */
-  parentId?: string | null;
-  /** When it was written. */
-  timestamp?: string;
+  /** Id of the entry. */
+  id: EntryId;
+  /** Entry that it follows. */
+  parentId?: EntryId | null;
   [key: string]: unknown;
 }
 
@@ -1448,7 +2297,7 @@ export interface CompactionResult {
   /** Estimated size of the context after. */
   tokensAfter: number;
   /** Lists of files, or the details of a hook; null where the frame would exceed 60 KiB. */
-  details: unknown;
+  details: SummaryDetails;
   /** Whether a hook supplied the summary. */
   fromHook: boolean;
   /** Method of the summary. */
@@ -1748,6 +2597,12 @@ export interface Preparation {
   tokensBefore: number;
   /** Upper bound of the context's size after the compaction. */
   tokensAfterEstimate: number;
+  /**
+   * `would_not_shrink` where a summary of the largest size makes nothing smaller. With such a summary the compaction
+   * is skipped,
+   * unless it has instructions. Absent where the context becomes smaller.
+   */
+  warning?: WhyNothing | null;
   /** Summary in force, which would be merged into the new one. */
   previousSummary: string | null;
   /** Number of model requests. */
@@ -1826,7 +2681,7 @@ export interface FitParams {
 /** Result of `context/fit`. */
 export interface FitAnswer {
   /** Messages that fit the window: the summary in messages of its own, then the kept messages as they were given. */
-  messages: AnyJson[];
+  messages: GivenMessage[];
   /**
    * The summary; null where nothing was summarized. The next request gives it back as `previousSummary` with the
    * messages
@@ -1878,7 +2733,10 @@ export type PromptMessage =
   /** A text. */
   | string
   /** Content blocks. */
-  | unknown[];
+  | PromptBlock[];
+
+/** A block of a message that a client supplies: a text or an image. */
+export type PromptBlock = TextBlock | ImageBlock;
 
 /** The delivery of a message while a turn runs. */
 export type Behavior =
@@ -2249,19 +3107,6 @@ export interface ListedModel {
   learned: LearnedWindow[];
 }
 
-/** The wire formats. */
-export type Api =
-  /** Anthropic's Messages. */
-  | "anthropic"
-  /** OpenAI's Chat Completions, which most others speak too. */
-  | "openai_chat"
-  /** OpenAI's Responses. */
-  | "openai_responses"
-  /** Google's `generateContent`. */
-  | "google"
-  /** No wire format: the connected client asks the model. */
-  | "client";
-
 /** A value and its source. */
 export interface Known {
   /** The value. */
@@ -2428,103 +3273,6 @@ export interface ModelSettings {
   compaction: CompactionPatch | null;
 }
 
-/** A secret text: as JSON and in a log it is `***`. */
-export type Secret = string;
-
-/** Prices of a model, in dollars per million tokens. */
-export interface ModelCost {
-  /** Input that is not cached. */
-  input: number;
-  /** Output. */
-  output: number;
-  /** Input that is read from the prompt cache. Default: a tenth of `input`. */
-  cacheRead?: number | null;
-  /** Input that is written to the prompt cache. Default: 1.25 × `input` for Anthropic's API, else `input`. */
-  cacheWrite?: number | null;
-}
-
-/** Keys of `compaction` that differ for one model. */
-export interface CompactionPatch {
-  /** Compacts automatically. */
-  enabled?: boolean;
-  /** The action at the threshold. */
-  strategy?: Strategy;
-  /**
-   * Tokens that stay free for the next answer, at most half of the window. Null: 16,384, or a quarter of a smaller
-   * window.
-   */
-  reserveTokens?: number | null;
-  /** Tokens of the newest messages that stay as they are; 0 keeps none. */
-  keepRecentTokens?: number;
-  /** Threshold in percent of the window; −1: none. */
-  thresholdPercent?: number;
-  /** Threshold in tokens; −1: none. */
-  thresholdTokens?: number;
-  /** Continues a daemon-driven session after a compaction. */
-  autoContinue?: boolean;
-  /** Allows a compaction between the tool calls of a turn. */
-  midTurn?: boolean;
-  /**
-   * Allows the remote endpoint, and the own compaction of the provider `openai`. In `compaction` of a model it also
-   * allows that of another provider whose models are asked by `openai_responses`.
-   */
-  remoteEnabled?: boolean;
-  /**
-   * URL of a service that makes summaries: `{systemPrompt, prompt}` is sent by POST, and `{summary, shortSummary?}`
-   * answers it. It is asked before the models and gets no key.
-   */
-  remoteEndpoint?: string | null;
-  /** Compacts while the user is away. */
-  idleEnabled?: boolean;
-  /** The smallest context that is compacted while the user is away, in tokens. */
-  idleThresholdTokens?: number;
-  /** Time without activity after which the user counts as away, in seconds. */
-  idleTimeoutSeconds?: number;
-  /** Drafts summaries ahead. */
-  speculative?: Speculative;
-  /** Time without progress of an answer after which the next candidate is asked, in seconds. */
-  stallSeconds?: number;
-  /** The longest automatic maintenance, in seconds. */
-  deadlineSeconds?: number;
-  /** The most summaries at the same time, over all sessions. */
-  maxConcurrent?: number;
-  /**
-   * The most tokens of automatic maintenance for each session and hour; −1: no limit. Beyond it automatic summaries
-   * are
-   * extracted without a model. The file of a project can only make it smaller.
-   */
-  maxTokensPerHour?: number;
-  /** `"provider/id"` of each summarizer, in order. */
-  models?: string[];
-  /** The layout of a compacted context. */
-  style?: Style;
-  /** Ends the frame of a summary with a line that names the file of the session, where the whole conversation is. */
-  transcriptHint?: boolean;
-}
-
-/** The action at the threshold. */
-export type Strategy =
-  /** The old part is summarized in place. */
-  | "context_full"
-  /** A new session continues from a handoff document. */
-  | "handoff"
-  /** No action. */
-  | "off";
-
-/** The drafting of summaries ahead. */
-export type Speculative =
-  /** On, but not for a model on this machine. */
-  | "auto"
-  /** On or off. */
-  | boolean;
-
-/** The layout of a compacted context. */
-export type Style =
-  /** A summary under headings, then the kept tail. */
-  | "structured"
-  /** The newest user messages, then the summary. */
-  | "recent_user_messages";
-
 /** Compaction of sessions. */
 export interface CompactionSettings {
   /** Compacts automatically. */
@@ -2608,27 +3356,6 @@ export interface ToolSettings {
   todo: string[];
 }
 
-/** A tool that touches a file. */
-export interface FileTool {
-  /** The tool's name. */
-  tool: string;
-  /** The argument with the path. */
-  argument: string;
-  /** The operation on the file. */
-  operation: FileOperation;
-}
-
-/** An operation on a file. */
-export type FileOperation =
-  /** Reads it. */
-  | "read"
-  /** Makes or replaces it. */
-  | "write"
-  /** Changes a part of it. */
-  | "edit"
-  /** Removes it. */
-  | "delete";
-
 /** Summaries of branches that are left. */
 export interface BranchSummarySettings {
   /** The default of `summarize`. */
@@ -2669,13 +3396,6 @@ export interface TokenSettings {
   learnWindow: boolean;
 }
 
-/** An estimator of tokens. */
-export type EstimatorSetting =
-  /** The tokenizer. */
-  | "auto"
-  /** A quarter of the characters, as in pi. */
-  | "chars";
-
 /** The source of a value. */
 export type Source =
   /** Built in. */
@@ -2696,7 +3416,7 @@ export interface SettingsSetParams {
   /** Session that the scope refers to. With scope `global`: the session whose effective settings are returned. */
   sessionId?: SessionId | null;
   /** JSON merge patch. Null removes a value, so that the value of the next layer applies. */
-  patch: AnyObject;
+  patch: SettingsPatch;
 }
 
 /** Scope of a change. */
@@ -2707,6 +3427,299 @@ export type Scope =
   | "project"
   /** The session. */
   | "session";
+
+/** A JSON merge patch of settings. Null removes a value. */
+export interface SettingsPatch {
+  /**
+   * `"provider/id"` of the model for sessions without a model, and for summaries where the session's model cannot be
+   * asked.
+   */
+  defaultModel?:
+    /**
+     * `"provider/id"` of the model for sessions without a model, and for summaries where the session's model cannot be
+     * asked.
+     */
+    | string | null
+    | null;
+  /** The models. */
+  models?:
+    /** The models. */
+    | ModelSettingsInput[]
+    | null;
+  /** Compaction of sessions. */
+  compaction?:
+    | {
+        /** Compacts automatically. */
+        enabled?:
+          /** Compacts automatically. */
+          | boolean
+          | null;
+        /** The action at the threshold. */
+        strategy?:
+          /** The action at the threshold. */
+          | Strategy
+          | null;
+        /**
+         * Tokens that stay free for the next answer, at most half of the window. Null: 16,384, or a quarter of a
+         * smaller window.
+         */
+        reserveTokens?:
+          /**
+           * Tokens that stay free for the next answer, at most half of the window. Null: 16,384, or a quarter of a
+           * smaller window.
+           */
+          | number | null
+          | null;
+        /** Tokens of the newest messages that stay as they are; 0 keeps none. */
+        keepRecentTokens?:
+          /** Tokens of the newest messages that stay as they are; 0 keeps none. */
+          | number
+          | null;
+        /** Threshold in percent of the window; −1: none. */
+        thresholdPercent?:
+          /** Threshold in percent of the window; −1: none. */
+          | number
+          | null;
+        /** Threshold in tokens; −1: none. */
+        thresholdTokens?:
+          /** Threshold in tokens; −1: none. */
+          | number
+          | null;
+        /** Continues a daemon-driven session after a compaction. */
+        autoContinue?:
+          /** Continues a daemon-driven session after a compaction. */
+          | boolean
+          | null;
+        /** Allows a compaction between the tool calls of a turn. */
+        midTurn?:
+          /** Allows a compaction between the tool calls of a turn. */
+          | boolean
+          | null;
+        /**
+         * Allows the remote endpoint, and the own compaction of the provider `openai`. In `compaction` of a model it
+         * also
+         * allows that of another provider whose models are asked by `openai_responses`.
+         */
+        remoteEnabled?:
+          /**
+           * Allows the remote endpoint, and the own compaction of the provider `openai`. In `compaction` of a model it
+           * also
+           * allows that of another provider whose models are asked by `openai_responses`.
+           */
+          | boolean
+          | null;
+        /**
+         * URL of a service that makes summaries: `{systemPrompt, prompt}` is sent by POST, and `{summary,
+         * shortSummary?}`
+         * answers it. It is asked before the models and gets no key.
+         */
+        remoteEndpoint?:
+          /**
+           * URL of a service that makes summaries: `{systemPrompt, prompt}` is sent by POST, and `{summary,
+           * shortSummary?}`
+           * answers it. It is asked before the models and gets no key.
+           */
+          | string | null
+          | null;
+        /** Compacts while the user is away. */
+        idleEnabled?:
+          /** Compacts while the user is away. */
+          | boolean
+          | null;
+        /** The smallest context that is compacted while the user is away, in tokens. */
+        idleThresholdTokens?:
+          /** The smallest context that is compacted while the user is away, in tokens. */
+          | number
+          | null;
+        /** Time without activity after which the user counts as away, in seconds. */
+        idleTimeoutSeconds?:
+          /** Time without activity after which the user counts as away, in seconds. */
+          | number
+          | null;
+        /** Drafts summaries ahead. */
+        speculative?:
+          /** Drafts summaries ahead. */
+          | Speculative
+          | null;
+        /** Time without progress of an answer after which the next candidate is asked, in seconds. */
+        stallSeconds?:
+          /** Time without progress of an answer after which the next candidate is asked, in seconds. */
+          | number
+          | null;
+        /** The longest automatic maintenance, in seconds. */
+        deadlineSeconds?:
+          /** The longest automatic maintenance, in seconds. */
+          | number
+          | null;
+        /** The most summaries at the same time, over all sessions. */
+        maxConcurrent?:
+          /** The most summaries at the same time, over all sessions. */
+          | number
+          | null;
+        /**
+         * The most tokens of automatic maintenance for each session and hour; −1: no limit. Beyond it automatic
+         * summaries are
+         * extracted without a model. The file of a project can only make it smaller.
+         */
+        maxTokensPerHour?:
+          /**
+           * The most tokens of automatic maintenance for each session and hour; −1: no limit. Beyond it automatic
+           * summaries are
+           * extracted without a model. The file of a project can only make it smaller.
+           */
+          | number
+          | null;
+        /** `"provider/id"` of each summarizer, in order. */
+        models?:
+          /** `"provider/id"` of each summarizer, in order. */
+          | string[]
+          | null;
+        /** The layout of a compacted context. */
+        style?:
+          /** The layout of a compacted context. */
+          | Style
+          | null;
+        /**
+         * Ends the frame of a summary with a line that names the file of the session, where the whole conversation is.
+         */
+        transcriptHint?:
+          /**
+           * Ends the frame of a summary with a line that names the file of the session, where the whole conversation
+           * is.
+           */
+          | boolean
+          | null;
+      }
+    | null;
+  /** Pruning of old tool results. */
+  prune?:
+    | {
+        /** Tokens of the newest results that stay. */
+        protectTokens?:
+          /** Tokens of the newest results that stay. */
+          | number
+          | null;
+        /** The least tokens for which results are pruned. */
+        minimumSavings?:
+          /** The least tokens for which results are pruned. */
+          | number
+          | null;
+        /** Tools whose results stay. A read of a file that a newer one repeats is pruned all the same. */
+        protectedTools?:
+          /** Tools whose results stay. A read of a file that a newer one repeats is pruned all the same. */
+          | string[]
+          | null;
+        /**
+         * Time for which the provider caches a prompt after its last use, in seconds: five minutes at Anthropic, and
+         * at least
+         * as long at OpenAI. A pruning that breaks a younger cache has to save more than it costs.
+         */
+        cacheSeconds?:
+          /**
+           * Time for which the provider caches a prompt after its last use, in seconds: five minutes at Anthropic, and
+           * at least
+           * as long at OpenAI. A pruning that breaks a younger cache has to save more than it costs.
+           */
+          | number
+          | null;
+      }
+    | null;
+  /** The tools of agents. */
+  tools?:
+    | {
+        /** Tools that touch files. They come before the built-in ones of common agents. */
+        files?:
+          /** Tools that touch files. They come before the built-in ones of common agents. */
+          | FileTool[]
+          | null;
+        /** Tools that hold the todo list. They come before the built-in ones. */
+        todo?:
+          /** Tools that hold the todo list. They come before the built-in ones. */
+          | string[]
+          | null;
+      }
+    | null;
+  /** Summaries of branches that are left. */
+  branchSummary?:
+    | {
+        /** The default of `summarize`. */
+        enabled?:
+          /** The default of `summarize`. */
+          | boolean
+          | null;
+        /** Tokens that stay free in the summarizer's window. */
+        reserveTokens?:
+          /** Tokens that stay free in the summarizer's window. */
+          | number
+          | null;
+      }
+    | null;
+  /** Promotion to a larger model instead of a compaction. */
+  contextPromotion?:
+    | {
+        /** Switches it on. */
+        enabled?:
+          /** Switches it on. */
+          | boolean
+          | null;
+      }
+    | null;
+  /** Retries of transient errors. */
+  retry?:
+    | {
+        /** Switches it on. */
+        enabled?:
+          /** Switches it on. */
+          | boolean
+          | null;
+        /** The most retries of a request. */
+        maxRetries?:
+          /** The most retries of a request. */
+          | number
+          | null;
+        /** The first delay, in milliseconds. */
+        baseDelayMs?:
+          /** The first delay, in milliseconds. */
+          | number
+          | null;
+        /** The longest delay, in milliseconds. */
+        maxDelayMs?:
+          /** The longest delay, in milliseconds. */
+          | number
+          | null;
+      }
+    | null;
+  /** Redaction of secrets in summaries. */
+  redaction?:
+    | {
+        /** Switches it on. */
+        enabled?:
+          /** Switches it on. */
+          | boolean
+          | null;
+      }
+    | null;
+  /** Estimation of tokens. */
+  tokens?:
+    | {
+        /** The estimator. */
+        estimator?:
+          /** The estimator. */
+          | EstimatorSetting
+          | null;
+        /** Learns the window that a provider names in an error. */
+        learnWindow?:
+          /** Learns the window that a provider names in an error. */
+          | boolean
+          | null;
+      }
+    | null;
+  /** Folders whose project settings are trusted. */
+  trustedProjects?:
+    /** Folders whose project settings are trusted. */
+    | string[]
+    | null;
+}
 
 /** Params of `hooks/set`. */
 export interface HooksSetParams {
@@ -3093,7 +4106,7 @@ export type SessionEvent =
       /** Name of the tool. */
       name: string;
       /** Arguments of the call. */
-      arguments: unknown;
+      arguments: CallArguments;
     }
   /** A call has its result. Each `tool_start` has exactly one. */
   | {
@@ -3599,7 +4612,7 @@ export interface ToolCallParams {
   /** Name of the tool. */
   name: string;
   /** Arguments of the call. */
-  arguments: unknown;
+  arguments: CallArguments;
   /** Null: a tool may take any time. The request is cancelled with its turn. */
   deadlineMs: number | null;
 }
@@ -3625,9 +4638,9 @@ export interface LlmCompleteParams {
   /** System prompt. */
   system: string;
   /** Messages, in pi's form. */
-  messages: unknown[];
+  messages: Message[];
   /** Tools of the conversation. The model may call them in a turn, and in nothing else. */
-  tools?: unknown[] | null;
+  tools?: ToolDefinition[] | null;
   /** Largest answer, in tokens. */
   maxTokens: number;
   /** Model to ask. Default: the client's choice. */
@@ -3651,10 +4664,21 @@ export type Purpose =
   /** Document for another session. */
   | "handoff";
 
+/** A tool in the form of this protocol. */
+export interface ToolDefinition {
+  /** Name of the tool. */
+  name: string;
+  /** Description for the model. */
+  description: string;
+  /** JSON Schema of the arguments. */
+  inputSchema?: Record<string, unknown> | null;
+  [key: string]: unknown;
+}
+
 /** Result of `llm/complete`. */
 export interface LlmCompleteAnswer {
   /** An assistant message with `stopReason`, and with `usage` where it is known. */
-  message: unknown;
+  message: AssistantMessage;
 }
 
 /** Error of a response. */
@@ -3665,196 +4689,6 @@ export interface ErrorObject {
   message: string;
   /** Fields for a program. */
   data: ErrorData;
-}
-
-/**
- * All settings with their defaults. Token counts are in tokens, times in the unit their name ends with.
- *
- * `x-project` is the range of a number in the file of a project that is not trusted. Where −1 stands for none, it is
- * allowed
- * there, too. With `x-outOfRange: "clamped"` the nearest number of the range is used; any other number outside of its
- * range
- * is not used.
- */
-export interface SettingsInput {
-  /**
-   * `"provider/id"` of the model for sessions without a model, and for summaries where the session's model cannot be
-   * asked.
-   */
-  defaultModel?: string | null;
-  /** The models. */
-  models?: ModelSettingsInput[];
-  /** Compaction of sessions. */
-  compaction?: CompactionSettingsInput;
-  /** Pruning of old tool results. */
-  prune?: PruneSettingsInput;
-  /** The tools of agents. */
-  tools?: ToolSettingsInput;
-  /** Summaries of branches that are left. */
-  branchSummary?: BranchSummarySettingsInput;
-  /** Promotion to a larger model instead of a compaction. */
-  contextPromotion?: PromotionSettingsInput;
-  /** Retries of transient errors. */
-  retry?: RetrySettingsInput;
-  /** Redaction of secrets in summaries. */
-  redaction?: RedactionSettingsInput;
-  /** Estimation of tokens. */
-  tokens?: TokenSettingsInput;
-  /** Folders whose project settings are trusted. */
-  trustedProjects?: string[];
-}
-
-/** One model. */
-export interface ModelSettingsInput {
-  /** The provider's name. */
-  provider?: string;
-  /** The model's name at that provider. */
-  id?: string;
-  /** The wire format. */
-  api?: Api | null;
-  /** The base URL, in the form that the provider's own SDK takes. */
-  baseUrl?: string | null;
-  /** The environment variable with the key. */
-  apiKeyEnv?: string | null;
-  /** A command whose first line of output is the key: the program, then its arguments. No shell reads it. */
-  apiKeyCommand?: string[] | null;
-  /** Headers of every request, by name, for proxies. The values are secret. */
-  headers?: Record<string, Secret>;
-  /** Size of the window, in tokens. */
-  contextWindow?: number | null;
-  /** The longest answer, in tokens. */
-  maxOutputTokens?: number | null;
-  /** True for a model that thinks before it answers. Default: the value of the catalog. */
-  reasoning?: boolean | null;
-  /** `"provider/id"` of the larger model for `contextPromotion`. */
-  promoteTo?: string | null;
-  /** Its prices. Default: those of the catalog. */
-  cost?: ModelCost | null;
-  /** Overrides of `compaction` for this model. */
-  compaction?: CompactionPatch | null;
-}
-
-/** Compaction of sessions. */
-export interface CompactionSettingsInput {
-  /** Compacts automatically. */
-  enabled?: boolean;
-  /** The action at the threshold. */
-  strategy?: Strategy;
-  /**
-   * Tokens that stay free for the next answer, at most half of the window. Null: 16,384, or a quarter of a smaller
-   * window.
-   */
-  reserveTokens?: number | null;
-  /** Tokens of the newest messages that stay as they are; 0 keeps none. */
-  keepRecentTokens?: number;
-  /** Threshold in percent of the window; −1: none. */
-  thresholdPercent?: number;
-  /** Threshold in tokens; −1: none. */
-  thresholdTokens?: number;
-  /** Continues a daemon-driven session after a compaction. */
-  autoContinue?: boolean;
-  /** Allows a compaction between the tool calls of a turn. */
-  midTurn?: boolean;
-  /**
-   * Allows the remote endpoint, and the own compaction of the provider `openai`. In `compaction` of a model it also
-   * allows that of another provider whose models are asked by `openai_responses`.
-   */
-  remoteEnabled?: boolean;
-  /**
-   * URL of a service that makes summaries: `{systemPrompt, prompt}` is sent by POST, and `{summary, shortSummary?}`
-   * answers it. It is asked before the models and gets no key.
-   */
-  remoteEndpoint?: string | null;
-  /** Compacts while the user is away. */
-  idleEnabled?: boolean;
-  /** The smallest context that is compacted while the user is away, in tokens. */
-  idleThresholdTokens?: number;
-  /** Time without activity after which the user counts as away, in seconds. */
-  idleTimeoutSeconds?: number;
-  /** Drafts summaries ahead. */
-  speculative?: Speculative;
-  /** Time without progress of an answer after which the next candidate is asked, in seconds. */
-  stallSeconds?: number;
-  /** The longest automatic maintenance, in seconds. */
-  deadlineSeconds?: number;
-  /** The most summaries at the same time, over all sessions. */
-  maxConcurrent?: number;
-  /**
-   * The most tokens of automatic maintenance for each session and hour; −1: no limit. Beyond it automatic summaries
-   * are
-   * extracted without a model. The file of a project can only make it smaller.
-   */
-  maxTokensPerHour?: number;
-  /** `"provider/id"` of each summarizer, in order. */
-  models?: string[];
-  /** The layout of a compacted context. */
-  style?: Style;
-  /** Ends the frame of a summary with a line that names the file of the session, where the whole conversation is. */
-  transcriptHint?: boolean;
-}
-
-/** Pruning of old tool results. */
-export interface PruneSettingsInput {
-  /** Tokens of the newest results that stay. */
-  protectTokens?: number;
-  /** The least tokens for which results are pruned. */
-  minimumSavings?: number;
-  /** Tools whose results stay. A read of a file that a newer one repeats is pruned all the same. */
-  protectedTools?: string[];
-  /**
-   * Time for which the provider caches a prompt after its last use, in seconds: five minutes at Anthropic, and at
-   * least
-   * as long at OpenAI. A pruning that breaks a younger cache has to save more than it costs.
-   */
-  cacheSeconds?: number;
-}
-
-/** The tools of agents. */
-export interface ToolSettingsInput {
-  /** Tools that touch files. They come before the built-in ones of common agents. */
-  files?: FileTool[];
-  /** Tools that hold the todo list. They come before the built-in ones. */
-  todo?: string[];
-}
-
-/** Summaries of branches that are left. */
-export interface BranchSummarySettingsInput {
-  /** The default of `summarize`. */
-  enabled?: boolean;
-  /** Tokens that stay free in the summarizer's window. */
-  reserveTokens?: number;
-}
-
-/** Promotion to a larger model instead of a compaction. */
-export interface PromotionSettingsInput {
-  /** Switches it on. */
-  enabled?: boolean;
-}
-
-/** Retries of transient errors. */
-export interface RetrySettingsInput {
-  /** Switches it on. */
-  enabled?: boolean;
-  /** The most retries of a request. */
-  maxRetries?: number;
-  /** The first delay, in milliseconds. */
-  baseDelayMs?: number;
-  /** The longest delay, in milliseconds. */
-  maxDelayMs?: number;
-}
-
-/** Redaction of secrets in summaries. */
-export interface RedactionSettingsInput {
-  /** Switches it on. */
-  enabled?: boolean;
-}
-
-/** Estimation of tokens. */
-export interface TokenSettingsInput {
-  /** The estimator. */
-  estimator?: EstimatorSetting;
-  /** Learns the window that a provider names in an error. */
-  learnWindow?: boolean;
 }
 
 /** The event of one type: `EventOf<"compaction_end">`. */

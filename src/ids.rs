@@ -4,7 +4,10 @@ pub mod random;
 
 use jiff::Timestamp;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{self, MapAccess, Unexpected, Visitor, value::MapAccessDeserializer},
+};
 use std::{
     borrow::{Borrow, Cow},
     fmt,
@@ -150,17 +153,31 @@ impl fmt::Display for ModelRef {
 
 impl<'de> Deserialize<'de> for ModelRef {
     fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+        reader.deserialize_any(NameOrParts)
+    }
+}
+
+struct NameOrParts;
+
+impl<'de> Visitor<'de> for NameOrParts {
+    type Value = ModelRef;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("\"provider/id\" or {\"provider\": …, \"id\": …}")
+    }
+
+    fn visit_str<E: de::Error>(self, name: &str) -> Result<ModelRef, E> {
+        ModelRef::parse(name).ok_or_else(|| E::invalid_value(Unexpected::Str(name), &self))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, parts: A) -> Result<ModelRef, A::Error> {
         #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Wire {
-            Name(String),
-            Parts { provider: String, id: String },
+        struct Parts {
+            provider: String,
+            id: String,
         }
-        let wrong = || serde::de::Error::custom("expected \"provider/id\" or {\"provider\": …, \"id\": …}");
-        match Wire::deserialize(reader).map_err(|_| wrong())? {
-            Wire::Name(name) => Self::parse(&name).ok_or_else(wrong),
-            Wire::Parts { provider, id } => Ok(Self { provider, id }),
-        }
+        let Parts { provider, id } = Parts::deserialize(MapAccessDeserializer::new(parts))?;
+        Ok(ModelRef { provider, id })
     }
 }
 

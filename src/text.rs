@@ -1,5 +1,6 @@
-//! Cutting texts, always on a character and never in the middle of one, and the size of JSON texts.
+//! Cutting texts, always on a character and never in the middle of one, the size of JSON texts, and errors about them.
 
+pub mod faults;
 pub mod spelling;
 pub mod values;
 

@@ -210,8 +210,12 @@ fn preparation(session: &Value, repairs: &Value, plan: &Value) -> String {
         true => format!("Summary: by {}, in {} requests.\n", model_name(&plan["summarizer"]), plan["chunks"]),
         false => String::new(),
     };
+    let warning = match plan["warning"].as_str() {
+        Some(_) => "The summary may take as much as what it replaces; then nothing is written.\n",
+        None => "",
+    };
     format!(
-        "{}Would summarize {} messages{}, keep {}.\nTokens: {} before, at most {} after.\n{summarizer}Files: {} read, {} modified.\nNothing was changed.\n",
+        "{}Would summarize {} messages{}, keep {}.\nTokens: {} before, at most {} after.\n{warning}{summarizer}Files: {} read, {} modified.\nNothing was changed.\n",
         head(session, repairs),
         plan["messagesToSummarize"].as_u64().unwrap_or(0) + plan["turnPrefixMessages"].as_u64().unwrap_or(0),
         if plan["isSplitTurn"] == true { " (the cut falls inside a turn)" } else { "" },

@@ -1,6 +1,6 @@
 //! A preview of a compaction: the effects of a plan, without a summary.
 
-use super::plan::Plan;
+use super::{draft, plan::Plan};
 use crate::{conversation::entry::Entry, prompts::Prompt, settings::Settings, summary::files::FileLists};
 use std::sync::Arc;
 
@@ -11,12 +11,24 @@ pub struct Preview {
     pub history_messages: usize,
     /// Number of messages that would be summarized from a turn whose end is kept.
     pub turn_prefix_messages: usize,
-    /// Upper bound of the context's size after the compaction, in tokens.
+    /// Upper bound of the context's size after the compaction, in tokens. A compaction that makes nothing smaller is skipped, unless its
+    /// request insists.
     pub tokens_after: u64,
+    /// The effect on the size, as far as the plan tells it.
+    pub effect: Effect,
     /// The redacted summary in force, which would be merged into the new one.
     pub previous_summary: Option<String>,
     /// The redacted files of the summarized entries.
     pub files: FileLists,
+}
+
+/// The effect of a compaction on the size of its context.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// The context becomes smaller.
+    Shrinks,
+    /// With a summary of the largest size the context does not become smaller.
+    MayNotShrink,
 }
 
 impl Preview {
@@ -37,11 +49,14 @@ impl Preview {
                 .todos(plan.path())
                 .map_or(0, |todos| scale.text(plan.prompts.get(Prompt::TodosContext)) + scale.text(&todos.lines()))
             + plan.prompts.transcript_hint().map_or(0, |hint| scale.text(&hint));
+        let before = draft::size_before(plan);
         let said: u64 = plan.user_messages().iter().map(|said| scale.text(&said.text)).sum();
+        let largest = plan.demand.budget.overhead() + plan.kept_tokens() + said + summary + frame;
         Self {
             history_messages: in_context(plan.history()),
             turn_prefix_messages: in_context(plan.turn_prefix()),
-            tokens_after: plan.demand.budget.overhead() + plan.kept_tokens() + said + summary + frame,
+            tokens_after: if plan.demand.insists { largest } else { largest.min(before) },
+            effect: if largest < plan.demand.tokens_before { Effect::Shrinks } else { Effect::MayNotShrink },
             previous_summary: span.previous_summary().map(|text| clean(text).into_string()),
             files: FileLists::of(&span, &settings.tools.files, &clean),
         }

@@ -42,7 +42,7 @@ use crate::{
         tokens::{self, Estimator, Size},
     },
     ids::EntryId,
-    text::values,
+    text::{faults, values},
 };
 use escapes::without_half_pairs;
 use serde::{Deserialize, Serialize};
@@ -233,7 +233,7 @@ impl Entry {
     }
 
     fn head(line: &str) -> Result<Head<'_>, BadLine> {
-        Head::read(line).map_err(|error| BadLine::Garbled(message::without_position(&error.to_string())))
+        Head::read(line).map_err(|error| BadLine::Garbled(faults::without_position(&error.to_string())))
     }
 
     /// The id and the parent that a line names.

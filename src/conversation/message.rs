@@ -5,7 +5,11 @@ mod measure;
 pub mod outline;
 pub mod system;
 
-use crate::{conversation::tokens, ids::CallId};
+use crate::{
+    conversation::tokens,
+    ids::CallId,
+    text::faults::{place_and_problem, without_position},
+};
 use serde::{
     Deserialize, Deserializer, Serialize,
     de::{MapAccess, Visitor, value::MapAccessDeserializer},
@@ -292,57 +296,6 @@ pub fn text_of(blocks: &[Block]) -> String {
 pub fn image_bytes(blocks: &[Block]) -> usize {
     let of = |block: &Block| if let Block::Image(image) = block { image.wire_bytes } else { 0 };
     blocks.iter().map(of).sum()
-}
-
-/// The path and the text of a JSON error. serde names a missing field in its text and not in its path.
-pub(crate) fn place_and_problem(error: &serde_path_to_error::Error<serde_json::Error>) -> (String, String) {
-    let problem = without_position(&error.inner().to_string());
-    let missing = problem.strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
-    let path = match (error.path().to_string().as_str(), missing) {
-        (".", Some(field)) => field.to_owned(),
-        (".", None) => String::new(),
-        (path, Some(field)) => format!("{path}.{field}"),
-        (path, None) => path.to_owned(),
-    };
-    (path, in_plain_words(problem))
-}
-
-/// The text of a JSON error, without Rust's types and positions.
-pub(crate) fn plain(error: &serde_json::Error) -> String {
-    in_plain_words(without_position(&error.to_string()))
-}
-
-/// The text of an error of serde in the words of JSON. serde speaks of Rust's types.
-pub(crate) fn in_plain_words(problem: String) -> String {
-    let found = [
-        ("invalid type: map", "invalid type: object"),
-        ("invalid type: sequence", "invalid type: list"),
-        ("invalid type: floating point `", "invalid type: number `"),
-        ("unknown variant `", "unknown value `"),
-    ];
-    let problem = match found.iter().find(|(rust, _)| problem.starts_with(rust)) {
-        Some((rust, json)) => format!("{json}{}", &problem[rust.len()..]),
-        None => problem,
-    };
-    let Some((found, expected)) = problem.split_once("expected ") else { return problem };
-    let plain = match expected {
-        "u64" | "usize" | "u32" | "u16" | "u8" | "i64" | "i32" => "a whole number",
-        "f64" | "f32" => "a number",
-        "a sequence" => "a list",
-        "a map" => "an object",
-        "unit" => "null",
-        expected if expected.starts_with("struct ") || expected.starts_with("internally tagged enum") => "an object",
-        _ => return problem,
-    };
-    format!("{found}expected {plain}")
-}
-
-/// An error text of serde without its position: " at line 1 column 7" does not help a client that sent one line.
-pub(crate) fn without_position(text: &str) -> String {
-    match text.rfind(" at line ") {
-        Some(at) => text[..at].to_owned(),
-        None => text.to_owned(),
-    }
 }
 
 #[derive(Deserialize)]

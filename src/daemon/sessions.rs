@@ -195,8 +195,8 @@ impl Drop for Tenancy {
 fn check_keys<M: Method>(settings: Option<&Object>, reply: &mut Reply) -> Result<(), Failure> {
     let Some(settings) = settings else { return Ok(()) };
     let unknown = checked::unknown(&settings.0);
-    if let Some((key, meant)) = unknown.iter().find_map(|it| Some((&it.key, it.meant.as_ref()?))) {
-        let what = format!("there is no such setting; did you mean {meant:?}?");
+    if let Some((key, advice)) = unknown.iter().find_map(|it| Some((&it.key, it.advice.as_ref()?))) {
+        let what = format!("there is no such setting; {advice}");
         return Err(Failure::params(format!("settings.{key}"), what));
     }
     reply.also_ignored(M::NAME, unknown.into_iter().map(|it| format!("settings.{}", it.key)).collect());

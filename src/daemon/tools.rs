@@ -4,7 +4,6 @@ use super::{Daemon, lock, routes::DaemonMethod};
 use crate::{
     protocol::{
         ToolsSet,
-        errors::Failure,
         types::{Tools, ToolsSetParams},
     },
     session::{core::command::Command, handle::Mail},
@@ -25,9 +24,6 @@ impl DefaultTools {
 
 impl DaemonMethod for ToolsSet {
     fn handle(daemon: &Arc<Daemon>, params: ToolsSetParams, reply: Reply) {
-        if let Err((at, what)) = params.check() {
-            return reply.fail(&Failure::params(format!("tools[{at}]"), what));
-        }
         match params.session_id.clone() {
             Some(id) => daemon.send(&id, Mail::Command(Command::edit::<Self>(params), reply)),
             None => {

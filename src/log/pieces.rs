@@ -3,12 +3,10 @@
 
 use super::lines::Line;
 use crate::{
-    conversation::{
-        entry::{Broken, Entry, Head},
-        message::without_position,
-    },
+    conversation::entry::{Broken, Entry, Head},
     ids::EntryId,
     log::index::Spot,
+    text::faults::without_position,
 };
 use serde_json::{
     de::{SliceRead, StrRead},

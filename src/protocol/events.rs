@@ -12,7 +12,7 @@ use crate::{
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, value::RawValue};
+use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
 /// How long the outbox keeps an event for a client that reads slowly or is away.
@@ -372,7 +372,7 @@ events! {
         /// Name of the tool.
         name: String,
         /// Arguments of the call.
-        #[schemars(with = "Value")]
+        #[schemars(with = "super::types::CallArguments")]
         arguments: Box<RawValue>,
     }
     /// A call has its result. Each `tool_start` has exactly one.

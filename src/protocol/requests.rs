@@ -10,7 +10,7 @@ pub use tree::*;
 pub use crate::ask::purpose::Purpose;
 use crate::{
     ids::{CallId, ModelRef, OperationId, SessionId},
-    protocol::types::PromptMessage,
+    protocol::types::{AssistantMessage, CallArguments, Message, PromptMessage, ToolDefinition},
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -104,9 +104,11 @@ pub struct LlmCompleteParams {
     /// System prompt.
     pub system: String,
     /// Messages, in pi's form.
+    #[schemars(with = "Vec<Message>")]
     pub messages: Vec<Value>,
     /// Tools of the conversation. The model may call them in a turn, and in nothing else.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Vec<ToolDefinition>>")]
     pub tools: Option<Vec<Value>>,
     /// Largest answer, in tokens.
     pub max_tokens: u64,
@@ -130,7 +132,7 @@ pub struct ToolCallParams {
     /// Name of the tool.
     pub name: String,
     /// Arguments of the call.
-    #[schemars(with = "Value")]
+    #[schemars(with = "CallArguments")]
     pub arguments: Box<RawValue>,
     /// Null: a tool may take any time. The request is cancelled with its turn.
     pub deadline_ms: Option<u64>,
@@ -151,5 +153,6 @@ pub struct ToolCallAnswer {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 pub struct LlmCompleteAnswer {
     /// An assistant message with `stopReason`, and with `usage` where it is known.
+    #[schemars(with = "AssistantMessage")]
     pub message: Value,
 }

@@ -30,6 +30,7 @@ pub use messages::MOST_MESSAGES;
 pub use reading::*;
 pub use set_elsewhere::SetElsewhere;
 pub use settings::*;
+pub use shapes::{AssistantMessage, Block, CallArguments, PromptBlock, ToolDefinition};
 pub use spending::*;
 pub use thinking::ThinkingLevel;
 pub use tools::Tools;
@@ -45,7 +46,7 @@ use crate::{
     conversation::{path::Path, undo},
     ids::{EntryId, OperationId, SessionId},
     models::ModelRef,
-    settings::TokenLimit,
+    settings::{Settings, TokenLimit},
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -163,6 +164,7 @@ pub struct NewParams {
     pub ephemeral: Option<bool>,
     /// Settings of this session.
     #[serde(default)]
+    #[schemars(with = "Option<Settings>")]
     pub settings: Option<Object>,
     /// Size of the window of the session's model, in tokens, in place of that in `models`.
     #[serde(default)]
@@ -189,6 +191,7 @@ pub struct LoadParams {
     /// Tools of the model.
     pub tools: Option<Tools>,
     /// Settings of this session.
+    #[schemars(with = "Option<Settings>")]
     pub settings: Option<Object>,
     /// Size of the window of the session's model, in tokens, in place of that in `models`.
     pub context_window: Option<TokenLimit>,

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 const WIDTH: usize = 120;
 
 /// Keywords without an effect on a type.
-const SILENT: [&str; 12] = [
+const SILENT: [&str; 13] = [
     "description",
     "default",
     "format",
@@ -23,6 +23,8 @@ const SILENT: [&str; 12] = [
     "minLength",
     "x-project",
     "x-outOfRange",
+    // A type is open anyway.
+    "unevaluatedProperties",
 ];
 
 /// Header of the file.
@@ -247,14 +249,18 @@ fn object(map: &Map<String, Value>, indent: usize) -> String {
     out
 }
 
-/// A union. Each variant with a description has its own line.
+/// A union. Each variant with a description has its own line. A variant for any other value is left out, because the compiler
+/// would not narrow the union by its literals.
 fn union(variants: &Value, indent: usize) -> Type {
-    let variants = list(variants);
+    let variants: Vec<&Value> = list(variants).iter().filter(|variant| variant["x-open"] != true).collect();
     let inner = indent + 2;
     let object = |schema: &Value| schema["properties"].is_object();
     let lines = variants.len() > 1 && variants.iter().any(|it| object(it) || !doc_of(it).is_empty());
     if !lines {
-        return one_of(variants.iter().map(|variant| type_of(variant, indent)).collect());
+        let line = one_of(variants.iter().map(|variant| type_of(variant, indent)).collect());
+        if line.text.len() + indent < WIDTH || line.text.contains('\n') {
+            return line;
+        }
     }
     let mut text = String::new();
     for variant in variants {
@@ -355,6 +361,7 @@ mod tests {
             (json!({ "type": "object", "additionalProperties": reference.clone() }), "Record<string, Other>"),
             (json!({ "allOf": [reference, { "$ref": "#/$defs/More" }] }), "Other & More"),
             (json!({ "type": "object", "oneOf": [{ "$ref": "#/$defs/A" }, { "$ref": "#/$defs/B" }] }), "A | B"),
+            (json!({ "anyOf": [{ "$ref": "#/$defs/A" }, { "$ref": "#/$defs/Any", "x-open": true }] }), "A"),
         ] {
             assert_eq!(declared(&schema), format!("{}export type T = {expected};\n", doc(&schema)), "{schema}");
         }
@@ -384,6 +391,9 @@ mod tests {
         let expected =
             "export type T =\n  /** One. */\n  | {\n      type: \"a\";\n    }\n  | {\n      type: \"b\";\n    };\n";
         assert_eq!(declared(&tagged), expected);
+        let long = |letter: &str| json!({ "$ref": format!("#/$defs/{}", letter.repeat(60)) });
+        let expected = format!("export type T =\n  | {}\n  | {};\n", "A".repeat(60), "B".repeat(60));
+        assert_eq!(declared(&json!({ "anyOf": [long("A"), long("B")] })), expected, "a member a line");
         let both = json!({
             "type": "object",
             "properties": { "id": { "type": "string" } },

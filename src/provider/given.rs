@@ -159,9 +159,8 @@ pub fn messages(
             Invalid { path, problem }
         };
         let json = Halves::whole(json);
-        let value: Value = serde_json::from_str(&json).map_err(|error| {
-            invalid(Spot::new("", crate::conversation::message::without_position(&error.to_string())))
-        })?;
+        let value: Value = serde_json::from_str(&json)
+            .map_err(|error| invalid(Spot::new("", crate::text::faults::without_position(&error.to_string()))))?;
         for piece in format.read(Look::new(&json, &value)).map_err(invalid)? {
             match (piece, pieces.last_mut()) {
                 (Piece::Item(item), Some((_, Piece::Answer(answer)))) => answer.parts.push(item),

@@ -76,9 +76,9 @@ fn reported(text: &str, mut problems: Vec<Problem>) -> Vec<Problem> {
     }
     for problem in &mut problems {
         if problem.flaw == Flaw::Unknown
-            && let Some(meant) = known::meant(&problem.key)
+            && let Some(advice) = known::advice(&problem.key)
         {
-            problem.what.push_str(&format!("; did you mean {meant:?}?"));
+            problem.what.push_str(&format!("; {advice}"));
         }
         problem.line = problem.line.or_else(|| match problem.flaw {
             Flaw::Unknown => line_of(text, &problem.key),
@@ -111,7 +111,7 @@ fn examine(text: &str, before: Option<&Value>, trust: Trust) -> (Checked, Vec<St
         },
         Ok(_) => return broken(1, "expected an object of settings".to_owned()),
         Err(error) => {
-            let what = format!("not JSON: {}", crate::conversation::message::without_position(&error.to_string()));
+            let what = format!("not JSON: {}", crate::text::faults::without_position(&error.to_string()));
             return broken(error.line(), what);
         }
     };
@@ -151,8 +151,8 @@ pub fn all_valid(settings: &Value) -> Result<Value, Problem> {
 pub struct Unknown {
     /// The dotted key.
     pub key: String,
-    /// The setting that it looks like, without the keys before it.
-    pub meant: Option<String>,
+    /// The advice, where it looks like a setting.
+    pub advice: Option<String>,
 }
 
 /// The keys of a client's settings that are no settings.
@@ -160,7 +160,7 @@ pub struct Unknown {
 pub fn unknown(settings: &Map<String, Value>) -> Vec<Unknown> {
     let problems = check_all(&Value::Object(settings.clone()).to_string()).problems;
     let keys = problems.into_iter().filter(|problem| problem.flaw == Flaw::Unknown).map(|problem| problem.key);
-    keys.map(|key| Unknown { meant: known::meant(&key), key }).collect()
+    keys.map(|key| Unknown { advice: known::advice(&key), key }).collect()
 }
 
 /// Removes the numbers that only trusted layers may have from `value`, and returns them.

@@ -6,9 +6,21 @@ use schemars::generate::SchemaSettings;
 use serde_json::Value;
 use std::sync::LazyLock;
 
-/// The setting that the last key of a dotted one looks like.
+/// The advice for a key that is no setting; `None` where it looks like none.
 #[must_use]
-pub fn meant(key: &str) -> Option<String> {
+pub fn advice(key: &str) -> Option<String> {
+    let name = key.rsplit('.').next().unwrap_or(key);
+    let meant = meant(key)?;
+    if meant != name {
+        return Some(format!("did you mean {meant:?}?"));
+    }
+    // The setting exists, so the key itself has the dots.
+    let nested = key.rsplit('.').fold("…".to_owned(), |value, name| format!("{{{name:?}: {value}}}"));
+    Some(format!("keys are nested: {nested}"))
+}
+
+/// The setting that the last key of a dotted one looks like.
+fn meant(key: &str) -> Option<String> {
     let (before, name) = key.rsplit_once('.').unwrap_or(("", key));
     let place = before
         .split('.')
@@ -51,6 +63,17 @@ fn resolved(schema: &Value) -> &Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_dotted_key_is_shown_in_its_nested_form() {
+        for (key, expected) in [
+            ("compaction.enabled", Some(r#"keys are nested: {"compaction": {"enabled": …}}"#)),
+            ("compaction.enabld", Some(r#"did you mean "enabled"?"#)),
+            ("compaction.zebra", None),
+        ] {
+            assert_eq!(advice(key).as_deref(), expected, "{key}");
+        }
+    }
 
     #[test]
     fn a_misspelt_setting_is_known_at_every_depth() {

@@ -19,8 +19,8 @@ pub fn patched(current: Option<&Value>, patch: &Value) -> Result<Value, Problem>
     let problems = check_all(&without_nulls(patch).to_string()).problems;
     if let Some(problem) = problems.into_iter().find(|problem| problem.flaw != Flaw::Clamped) {
         let what = match problem.flaw {
-            Flaw::Unknown => match known::meant(&problem.key) {
-                Some(meant) => format!("there is no such setting; did you mean {meant:?}?"),
+            Flaw::Unknown => match known::advice(&problem.key) {
+                Some(advice) => format!("there is no such setting; {advice}"),
                 None => "there is no such setting; protocol/schema.json lists those there are".to_owned(),
             },
             Flaw::Broken | Flaw::Invalid | Flaw::Clamped | Flaw::Untrusted => problem.what,

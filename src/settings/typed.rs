@@ -2,7 +2,7 @@
 //! its place.
 
 use super::ranges::{Place, Step};
-use crate::conversation::message::{in_plain_words, without_position};
+use crate::text::faults::{in_plain_words, without_position};
 use serde::de::{self, DeserializeOwned, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_path_to_error::Segment;

@@ -10,6 +10,16 @@ pub fn meant<'k>(name: &str, known: impl Iterator<Item = &'k str> + Clone) -> Op
     same.or_else(|| known.filter(|known| distance(known) <= MOST_EDITS).min_by_key(distance))
 }
 
+/// The known value that `value` looks like: as for a name, where not all of its letters differ, or the one that begins with it.
+pub fn meant_value<'k>(value: &str, known: impl Iterator<Item = &'k str> + Clone) -> Option<&'k str> {
+    let length = value.chars().count();
+    let is_close = |known: &&str| folded(known) == folded(value) || strsim::levenshtein(value, known) < length;
+    let close = meant(value, known.clone()).filter(is_close);
+    close.or_else(|| {
+        known.filter(|known| length > MOST_EDITS && known.starts_with(value)).min_by_key(|known| known.len())
+    })
+}
+
 /// A name without the differences between the styles of writing names.
 fn folded(name: &str) -> String {
     name.chars().filter(|letter| !matches!(letter, '_' | '-')).flat_map(char::to_lowercase).collect()
@@ -31,6 +41,22 @@ mod tests {
             ("dryRun", Some("dryRun")),
         ] {
             assert_eq!(meant(name, known()), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_value_is_meant_by_its_letters_or_by_its_beginning() {
+        let known = || ["off", "low", "openai_chat", "openai_responses", "at"].into_iter();
+        for (value, expected) in [
+            ("lwo", Some("low")),
+            ("openai", Some("openai_chat")),
+            ("openaiResponses", Some("openai_responses")),
+            ("OPENAI-CHAT", Some("openai_chat")),
+            ("on", None),
+            ("op", None),
+            ("", None),
+        ] {
+            assert_eq!(meant_value(value, known()), expected, "{value}");
         }
     }
 }

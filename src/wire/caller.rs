@@ -10,7 +10,7 @@ use crate::{
         CancelLsp, Method as _,
         requests::{ClientRequest, LlmComplete, LlmCompleteParams, ToolCall, ToolCallAnswer, ToolCallParams},
     },
-    text::values,
+    text::{faults, values},
     wire::{outbox::Outbox, transport::Ends},
 };
 use serde::Deserialize;
@@ -46,7 +46,7 @@ impl Caller {
     /// When the client answers with an error or in another form, or the connection is closed.
     pub async fn call<R: ClientRequest>(&self, params: &R::Params, largest: usize) -> Result<R::Answer, Unanswered> {
         let answer = self.ask(R::NAME, &json!(params), largest).await?;
-        serde_json::from_str(&answer).map_err(|error| Unanswered::Garbled(error.to_string()))
+        faults::read(&answer).map_err(Unanswered::Garbled)
     }
 
     /// Sends the request with this name and waits for its result.
@@ -153,7 +153,7 @@ impl Client for Caller {
     fn hook(&self, call: HookCall) -> Pending<'_, Result<Value, Unanswered>> {
         Box::pin(async move {
             let answer = self.ask(call.name, &call.params, LARGEST_ANSWER).await?;
-            serde_json::from_str(&answer).map_err(|error| Unanswered::Garbled(error.to_string()))
+            faults::read(&answer).map_err(Unanswered::Garbled)
         })
     }
 }

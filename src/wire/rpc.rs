@@ -4,6 +4,7 @@
 //! answer, and that task puts it into the outbox, in its place among the events. So requests begin in the order of the
 //! wire, and no event overtakes an answer.
 
+mod listing;
 mod params;
 mod reply;
 
@@ -16,7 +17,6 @@ pub use self::{
     reply::{Kept, Reply, Shared},
 };
 use crate::{
-    conversation::message,
     protocol::{CancelAcp, CancelLsp, Exit, Initialize, Initialized, Method, Ping, SessionCancel, errors::Failure},
     wire::{caller::Caller, outbox::Outbox, transport::Ends},
 };
@@ -179,7 +179,7 @@ impl<C: Send + Sync + 'static> Service<C> {
         let frame: Frame<'_> = match serde_json::from_str(text) {
             Ok(frame) => frame,
             Err(error) if error.is_data() => {
-                let why = message::plain(&error);
+                let why = crate::text::faults::plain(&error);
                 let found: Found<'_> = serde_json::from_str(text).unwrap_or_default();
                 let id = found.id.filter(|id| is_id(id));
                 if !found.has_method && found.has_answer {

@@ -153,6 +153,39 @@ fn a_dry_run_changes_nothing_and_says_what_will_happen() {
     assert!(done["result"]["tokensAfter"].as_u64() <= plan["tokensAfterEstimate"].as_u64(), "at the most");
 }
 
+#[test]
+fn a_plan_names_a_larger_context_only_with_a_warning_and_for_a_request_that_insists() {
+    let mut daemon = Daemon::start();
+    let mut warned = 0;
+    for (count, keep) in [(3, 100), (6, 500), (12, 1_000), (40, 2_000), (150, 2_000)] {
+        let path = session_of(&daemon.home, &format!("small-{count}"), &turns(count));
+        let session = daemon.load(&path);
+        let of = |more: Value| {
+            let mut params = json!({"sessionId": session, "keepRecentTokens": keep});
+            params.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+            params
+        };
+        let plan = daemon.ok("session/compact", of(json!({"dryRun": true})))["preparation"].clone();
+        let (before, after) = (plan["tokensBefore"].as_u64(), plan["tokensAfterEstimate"].as_u64());
+        assert!(after <= before, "{count}: {plan}");
+        assert_eq!(plan["warning"] == "would_not_shrink", after == before, "{count}: {plan}");
+        warned += usize::from(plan["warning"] == "would_not_shrink");
+        let insisting = of(json!({"dryRun": true, "instructions": "Keep the names."}));
+        let insisting = daemon.ok("session/compact", insisting)["preparation"].clone();
+        let larger = insisting["tokensAfterEstimate"].as_u64() >= insisting["tokensBefore"].as_u64();
+        assert_eq!(insisting["warning"] == "would_not_shrink", larger, "{count}: {insisting}");
+        // The plan of a context that is large enough holds.
+        let done = daemon.call("session/compact", of(json!({"wait": true})));
+        let done = done.unwrap_or_else(|error| error["data"].clone());
+        let ended = if done["outcome"] == "completed" { "completed" } else { "skipped" };
+        assert!(ended == "completed" || plan["warning"] == "would_not_shrink", "{count}: {done}");
+        if ended == "completed" {
+            assert!(done["result"]["tokensAfter"].as_u64() <= after, "{count}: {}", done["result"]);
+        }
+    }
+    assert!((1..5).contains(&warned), "{warned} warnings");
+}
+
 /// The picture of the first seed: usr ass tool usr ass tool tool ass tool, and the entry from which everything is kept.
 #[test]
 fn the_picture_before_compaction_after_and_what_the_model_sees() {

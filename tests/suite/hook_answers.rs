@@ -59,6 +59,13 @@ fn ends(daemon: &Daemon) -> Vec<(String, String)> {
     ends.map(|event| (text(&event["hook"]), text(&event["outcome"]))).collect()
 }
 
+/// The text of the end of a hook.
+fn said(daemon: &Daemon) -> String {
+    let events = daemon.events.iter().map(|frame| &frame["params"]["event"]);
+    let end = events.filter(|event| event["type"] == "hook_end").last().expect("an end");
+    end["errorMessage"].as_str().expect("a text").to_owned()
+}
+
 /// The daemon has one end for each start, and answers the next request.
 fn is_sound(daemon: &mut Daemon, session: &str, about: &str) {
     daemon.until("settled");
@@ -115,7 +122,41 @@ fn an_answer_in_a_wrong_form_is_an_error_of_the_hook_and_the_compaction_goes_on(
         assert_eq!((&end["outcome"], &end["result"]["method"]), (&json!("completed"), &json!("extractive")), "{shown}");
         let name = hook.trim_start_matches("hook/").to_owned();
         assert_eq!(ends(&daemon), [(name, "error".to_owned())], "{shown}");
+        let said = said(&daemon);
+        for word in ["struct", "variant", "sequence", "map", "newtype", "column", "u64"] {
+            assert!(!said.split(' ').any(|part| part.contains(word)), "{word} in {said}");
+        }
         is_sound(&mut daemon, &session, &shown);
+    }
+}
+
+#[test]
+fn an_answer_in_a_wrong_form_is_an_error_with_the_path_of_the_wrong_value() {
+    for (hook, result, says) in [
+        (BEFORE, json!(7), "invalid type: integer `7`, expected an object with `action`"),
+        (BEFORE, json!({}), "action: missing field `action`"),
+        (
+            BEFORE,
+            json!({"action": "replce"}),
+            "action: unknown value `replce`, expected one of `continue`, `cancel`, `replace`; did you mean `replace`?",
+        ),
+        (BEFORE, json!({"action": "replace"}), "compaction: missing field `compaction`"),
+        (
+            BEFORE,
+            json!({"action": "replace", "compaction": {"summary": 7}}),
+            "compaction.summary: invalid type: integer `7`, expected a string",
+        ),
+        (BEFORE, json!({"action": "replace", "compaction": {}}), "compaction.summary: missing field `summary`"),
+        (BEFORE, json!({"action": "cancel", "reason": []}), "reason: invalid type: list, expected a string"),
+        (COMPACTING, json!({"context": ["a", 7]}), "context[1]: invalid type: integer `7`, expected a string"),
+        (COMPACTING, json!({"preserveData": [1]}), "preserveData: expected an object"),
+    ] {
+        let (mut daemon, session) = asked_by(only(hook));
+        let compaction = compact(&mut daemon, &session);
+        let id = asked(&mut daemon, hook);
+        answer(&mut daemon, &id, result.clone());
+        daemon.answer(compaction).expect("an end");
+        assert_eq!(said(&daemon), format!("the client's answer cannot be read: {says}"), "{result}");
     }
 }
 

@@ -100,6 +100,10 @@ fn check<'a>(
         "format" => None,
         // How the daemon treats a number of the settings; no rule about frames.
         "x-project" | "x-outOfRange" => None,
+        // A member of a union for other values; TypeScript leaves it out.
+        "x-open" => None,
+        // Read together with `properties`.
+        "unevaluatedProperties" => (argument != true).then(|| panic!("other fields are allowed or not named")),
         "$ref" => {
             let path = argument.as_str().expect("a reference").trim_start_matches('#');
             let target = root.pointer(path).unwrap_or_else(|| panic!("{path} leads nowhere"));
@@ -148,8 +152,9 @@ fn check<'a>(
         "properties" => {
             let object = value.as_object()?;
             let known = argument.as_object().expect("properties");
-            let open =
-                ["additionalProperties", "oneOf", "anyOf", "allOf", "$ref"].iter().any(|it| schema.contains_key(*it));
+            let open = ["additionalProperties", "unevaluatedProperties", "oneOf", "anyOf", "allOf", "$ref"]
+                .iter()
+                .any(|it| schema.contains_key(*it));
             let stranger = object.keys().find(|key| !open && !known.contains_key(*key) && *key != "_meta");
             let named = known.iter().find_map(|(key, schema)| below(root, schema, object.get(key)?, Place::Field(key)));
             named.or_else(|| stranger.map(|key| Problem::Unknown(key)))
@@ -210,6 +215,8 @@ fn what_is_wrong_is_found() {
         },
         "required": ["id"],
     });
+    let open = json!({ "type": "object", "properties": { "id": { "type": "string" } }, "unevaluatedProperties": true });
+    assert_eq!(problem(&root, &open, &json!({ "stranger": 1 })), None);
     let right = json!({ "id": "x", "count": null, "what": "b", "list": [{ "n": 1.5 }], "_meta": 1 });
     assert_eq!(problem(&root, &schema, &right), None);
     for wrong in [

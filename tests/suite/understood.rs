@@ -55,17 +55,63 @@ fn tools_in_the_shape_of_any_provider_are_the_same_tools() {
 fn tools_that_are_no_functions_are_refused_with_their_place() {
     let mut daemon = Daemon::start();
     let good = shapes().remove(0);
-    for (bad, says) in [
-        (json!(7), "a tool is an object"),
-        (json!({"foo": 1}), "`foo` alone is no function"),
-        (json!({"type": "web_search_20250305", "name": "web_search"}), "a tool of a provider"),
-        (json!({"googleSearch": {}}), "add a provider's tools to the request yourself"),
-        (json!({"type": "function", "function": {"name": "read"}}), "two tools"),
+    for (bad, path, says) in [
+        (json!(7), "tools[1]", "a tool is an object"),
+        (json!({"foo": 1}), "tools[1]", "`foo` alone is no function"),
+        (json!({"type": "web_search_20250305", "name": "web_search"}), "tools[1]", "a tool of a provider"),
+        (json!({"googleSearch": {}}), "tools[1]", "add a provider's tools to the request yourself"),
+        (json!({"type": "function", "function": {"name": "read"}}), "tools[1].function.name", "two tools"),
+        (json!({"name": "a", "desciption": "x"}), "tools[1].desciption", "did you mean \"description\"?"),
+        (json!({"name": "a", "inputShema": {}}), "tools[1].inputShema", "did you mean \"inputSchema\"?"),
+        (json!({"function": {"nme": "a"}}), "tools[1].function.nme", "did you mean \"name\"?"),
+        (json!({"name": "a", "description": 7}), "tools[1].description", "is a text"),
+        (json!({"functionDeclarations": [{"name": "a"}, {}]}), "tools[1].functionDeclarations[1].name", "no name"),
     ] {
         let error = daemon.err("session/new", json!({"cwd": "/project", "tools": [good, bad]}));
-        assert_eq!((&error["data"]["code"], &error["data"]["path"]), (&json!("invalid_params"), &json!("tools[1]")));
+        assert_eq!(
+            (&error["data"]["code"], &error["data"]["path"]),
+            (&json!("invalid_params"), &json!(path)),
+            "{error}"
+        );
         assert!(error["message"].as_str().expect("a text").contains(says), "{error}");
     }
+}
+
+#[test]
+fn a_tool_without_a_schema_is_refused_at_its_place_among_the_params() {
+    let mut daemon = Daemon::start();
+    let described = json!({"name": "a", "parameters": {"type": "OBJECT"}});
+    let google = json!({"functionDeclarations": [described, {"name": "b"}]});
+    for (tools, path) in [
+        (json!([google]), "tools[0].functionDeclarations[1]"),
+        (json!([{"functionDeclarations": [described]}, {"name": "b"}]), "tools[1]"),
+        (
+            json!([{"functionDeclarations": [described]}, {"type": "function", "function": {"name": "b"}}]),
+            "tools[1].function",
+        ),
+    ] {
+        let error = daemon.err("tools/set", json!({"tools": tools}));
+        assert_eq!(error["data"]["path"], path, "{error}");
+        assert!(error["message"].as_str().expect("a text").contains("has no inputSchema"), "{error}");
+    }
+}
+
+#[test]
+fn members_of_tools_that_reach_no_provider_are_named() {
+    let mut daemon = Daemon::start();
+    let tool =
+        json!({"name": "read", "description": "Reads.", "input_schema": {"type": "object"}, "cache_control": {}});
+    let google = json!({"functionDeclarations": [{"name": "find"}], "googleSearch": {}});
+    let answer = daemon.ok("session/new", json!({"cwd": "/project", "tools": [tool, google]}));
+    assert_eq!(answer["_meta"]["ignored"], json!(["tools[0].cache_control", "tools[1].googleSearch"]));
+    let session = answer["session"]["sessionId"].clone();
+    let answer = daemon.ok("session/configure", json!({"sessionId": session, "tools": [tool]}));
+    assert_eq!(answer["_meta"]["ignored"], json!(["tools[0].cache_control"]));
+    // An answer of null has no place for it.
+    daemon.ok("tools/set", json!({"sessionId": session, "tools": [tool]}));
+    daemon.ok("ping", json!({}));
+    let notice = daemon.events.iter().rev().find(|frame| frame["method"] == "notice").expect("a notice");
+    assert!(notice.to_string().contains("tools[0].cache_control"), "{notice}");
 }
 
 #[test]
@@ -84,6 +130,16 @@ fn a_misspelt_setting_is_refused_and_others_are_named() {
     }
     let error = daemon.err("settings/set", json!({"scope": "global", "patch": misspelt}));
     assert!(error["message"].as_str().expect("a text").ends_with("did you mean \"enabled\"?"), "{error}");
+
+    let nested = "keys are nested: {\"compaction\": {\"enabled\": …}}";
+    let dotted = json!({"compaction.enabled": false});
+    for (method, params) in [
+        ("session/new", json!({"cwd": "/project", "settings": dotted})),
+        ("settings/set", json!({"scope": "global", "patch": dotted})),
+    ] {
+        let error = daemon.err(method, params);
+        assert!(error["message"].as_str().expect("a text").ends_with(nested), "{error}");
+    }
 
     let foreign = json!({"compaction": {"zebra": 1}});
     let answer = daemon.ok("session/new", json!({"cwd": "/project", "settings": foreign, "colour": 1}));
@@ -116,6 +172,10 @@ fn levels_and_folders_are_checked() {
     let error = daemon.err("session/new", json!({"cwd": "/project", "thinkingLevel": "very"}));
     assert_eq!(error["data"]["path"], "thinkingLevel");
     assert!(error["message"].as_str().expect("a text").contains("`xhigh`"), "{error}");
+    for (level, says) in [(json!("hgh"), "did you mean `high`?"), (json!(5), "expected one of `off`, `minimal`")] {
+        let error = daemon.err("session/new", json!({"cwd": "/project", "thinkingLevel": level}));
+        assert!(error["message"].as_str().expect("a text").contains(says), "{error}");
+    }
     let error = daemon.err("session/new", json!({"cwd": "project"}));
     assert_eq!(error["data"]["path"], "cwd");
     let session = daemon.new_session(json!({"cwd": "/project", "thinkingLevel": "high"}));

@@ -9,9 +9,10 @@ use crate::{
         types::{FileOps, Object, ShownDraft},
     },
     settings::CompactionSettings,
+    text::faults,
 };
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -75,7 +76,7 @@ pub struct MessageRange {
 }
 
 /// Answer of `hook/session_before_compact`. Null is `continue`.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, JsonSchema)]
 #[serde(tag = "action", rename_all = "snake_case")]
 pub enum BeforeCompactAnswer {
     /// The compaction goes on.
@@ -91,6 +92,35 @@ pub enum BeforeCompactAnswer {
         /// The compaction.
         compaction: Box<SuppliedCompaction>,
     },
+}
+
+impl<'de> Deserialize<'de> for BeforeCompactAnswer {
+    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(expecting = "an object with `action`")]
+        struct Answer {
+            action: Action,
+            #[serde(default)]
+            reason: Option<Value>,
+            #[serde(default)]
+            compaction: Option<Value>,
+        }
+        let Answer { action, reason, compaction } = Answer::deserialize(reader)?;
+        Ok(match action {
+            Action::Continue => Self::Continue {},
+            Action::Cancel => Self::Cancel { reason: faults::optional_member("reason", reason)? },
+            Action::Replace => Self::Replace { compaction: faults::member("compaction", compaction)? },
+        })
+    }
+}
+
+/// The decision of an answer.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Action {
+    Continue,
+    Cancel,
+    Replace,
 }
 
 /// A compaction that a hook supplies.

@@ -1,9 +1,12 @@
 //! Params and answer of `hook/session_before_tree`: the client takes part in a move of the leaf to another branch.
 
-use super::MessageRange;
-use crate::ids::{EntryId, OperationId, SessionId};
+use super::{MessageRange, hooks::Action};
+use crate::{
+    ids::{EntryId, OperationId, SessionId},
+    text::faults,
+};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 /// Params of `hook/session_before_tree`.
@@ -32,7 +35,7 @@ pub struct BeforeTreeParams {
 }
 
 /// Answer of `hook/session_before_tree`. Null is `continue`.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, JsonSchema)]
 #[serde(tag = "action", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum BeforeTreeAnswer {
     /// The leaf moves.
@@ -61,6 +64,40 @@ pub enum BeforeTreeAnswer {
         #[serde(default)]
         label: Option<String>,
     },
+}
+
+impl<'de> Deserialize<'de> for BeforeTreeAnswer {
+    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase", expecting = "an object with `action`")]
+        struct Answer {
+            action: Action,
+            #[serde(default)]
+            instructions: Option<Value>,
+            #[serde(default)]
+            replace_instructions: Option<Value>,
+            #[serde(default)]
+            label: Option<Value>,
+            #[serde(default)]
+            reason: Option<Value>,
+            #[serde(default)]
+            summary: Option<Value>,
+        }
+        let Answer { action, instructions, replace_instructions, label, reason, summary } =
+            Answer::deserialize(reader)?;
+        Ok(match action {
+            Action::Continue => Self::Continue {
+                instructions: faults::optional_member("instructions", instructions)?,
+                replace_instructions: faults::optional_member("replaceInstructions", replace_instructions)?,
+                label: faults::optional_member("label", label)?,
+            },
+            Action::Cancel => Self::Cancel { reason: faults::optional_member("reason", reason)? },
+            Action::Replace => Self::Replace {
+                summary: faults::member("summary", summary)?,
+                label: faults::optional_member("label", label)?,
+            },
+        })
+    }
 }
 
 /// The summary of a branch that a hook supplies.

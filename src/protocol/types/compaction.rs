@@ -4,7 +4,7 @@ use crate::{
     compaction::{
         draft::{Draft, Shortened},
         plan::Plan,
-        preview::Preview,
+        preview::{Effect, Preview},
     },
     conversation::{entry::Entry, message, tokens::Scale},
     ids::{EntryId, OperationId, SessionId},
@@ -20,7 +20,7 @@ pub use crate::{
     },
 };
 
-use super::OperationName;
+use super::{OperationName, shapes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -302,6 +302,7 @@ pub struct CompactionResult {
     /// Estimated size of the context after.
     pub tokens_after: u64,
     /// Lists of files, or the details of a hook; null where the frame would exceed 60 KiB.
+    #[schemars(schema_with = "shapes::details")]
     pub details: Value,
     /// Whether a hook supplied the summary.
     pub from_hook: bool,
@@ -446,6 +447,10 @@ pub struct Preparation {
     pub tokens_before: u64,
     /// Upper bound of the context's size after the compaction.
     pub tokens_after_estimate: u64,
+    /// `would_not_shrink` where a summary of the largest size makes nothing smaller. With such a summary the compaction is skipped,
+    /// unless it has instructions. Absent where the context becomes smaller.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warning: Option<WhyNothing>,
     /// Summary in force, which would be merged into the new one.
     pub previous_summary: Option<String>,
     /// Number of model requests.
@@ -470,6 +475,7 @@ impl Preparation {
             is_split_turn: plan.splits_a_turn(),
             tokens_before: plan.demand.tokens_before,
             tokens_after_estimate: preview.tokens_after,
+            warning: (preview.effect == Effect::MayNotShrink).then_some(WhyNothing::WouldNotShrink),
             previous_summary: preview.previous_summary,
             chunks: requests,
             summarizer: summarizer.map_or(Summarizer::Extractive(ExtractiveWord::Extractive), Summarizer::Model),

@@ -51,6 +51,7 @@ pub struct FitParams {
 #[serde(rename_all = "camelCase")]
 pub struct FitAnswer {
     /// Messages that fit the window: the summary in messages of its own, then the kept messages as they were given.
+    #[schemars(with = "Vec<GivenMessage>")]
     pub messages: Vec<AnyJson>,
     /// The summary; null where nothing was summarized. The next request gives it back as `previousSummary` with the messages
     /// from `firstKeptIndex` on.

@@ -96,7 +96,7 @@ impl<'de> Deserialize<'de> for HookEvent {
 
 /// The way in which an operation goes on after a hook that failed: no answer in time, an error, a wrong answer, or a
 /// client that is gone.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnFailure {
     /// As if the hook was not registered.
@@ -104,16 +104,6 @@ pub enum OnFailure {
     Continue,
     /// The operation ends with the outcome `cancelled`.
     Abort,
-}
-
-impl<'de> Deserialize<'de> for OnFailure {
-    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
-        match String::deserialize(reader)?.as_str() {
-            "continue" => Ok(Self::Continue),
-            "abort" => Ok(Self::Abort),
-            other => Err(de::Error::unknown_variant(other, &["continue", "abort"])),
-        }
-    }
 }
 
 /// The time that a client has for the answer to a hook, in milliseconds: 100 to 600,000.

@@ -1,55 +1,50 @@
 //! Schemas of the values that are passed through byte for byte: pi's messages and entries. `message.rs` and `entry.rs`
-//! read
-//! them. Fields that are not listed here are kept.
+//! read them. Fields that are not listed here are kept.
+
+mod blocks;
+mod entries;
+mod messages;
+
+pub(super) use blocks::details;
+pub(super) use entries::entry;
+pub(super) use messages::message;
+pub use {
+    blocks::{Block, CallArguments, PromptBlock, ToolDefinition},
+    messages::AssistantMessage,
+};
 
 use super::Message;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde_json::{Value, json};
-use std::borrow::Cow;
+use serde_json::{Map, Value, json};
 
-/// A message in pi's form.
-pub(super) fn message(generator: &mut SchemaGenerator) -> Schema {
-    let blocks = generator.subschema_for::<Block>();
-    let content = json!({
-        "description": "A text, or blocks.",
-        "anyOf": [{ "type": "string" }, { "type": "array", "items": blocks }],
-    });
-    let text = |what: &str| json!({ "type": "string", "description": what });
-    let optional = |kind: &str, what: &str| json!({ "type": [kind, "null"], "description": what });
-    let usage = json!({
-        "description": "What the provider said it cost: `{input, output, cacheRead, cacheWrite, totalTokens}`, in tokens.",
-        "type": ["object", "null"],
-        "additionalProperties": true,
-    });
-    json_schema!({
-        "description": "A message in pi's form. Fields that are not named here are kept.",
-        "oneOf": [
-            role("user", "What the user said.", &[("content", content.clone())], &[]),
-            role("assistant", "An answer of a model.", &[("content", content.clone())], &[
-                ("provider", optional("string", "Who answered.")),
-                ("model", optional("string", "The model that answered.")),
-                ("usage", usage),
-                ("stopReason", optional("string", "`stop`, `length`, `toolUse`, `error` or `aborted`.")),
-                ("errorMessage", optional("string", "The provider's text where it failed.")),
-            ]),
-            role("toolResult", "What a tool returned.", &[
-                ("toolCallId", text("The call it answers.")),
-                ("content", content.clone()),
-            ], &[
-                ("toolName", optional("string", "The tool.")),
-                ("isError", optional("boolean", "Whether the tool failed.")),
-            ]),
-            role("bashExecution", "A command the user ran beside the model.", &[("command", text("The command."))], &[
-                ("output", optional("string", "What it printed.")),
-                ("exitCode", optional("integer", "Its exit code.")),
-                ("excludeFromContext", optional("boolean", "Not for the model.")),
-            ]),
-            role("custom", "A message of an extension.", &[("content", content.clone())], &[]),
-            role("developer", "An instruction by an agent, not by the user.", &[("content", content.clone())], &[]),
-            role("system", "A system prompt that pi has stored among the messages.", &[("content", content)], &[]),
-        ],
-    })
+/// Mark of a member of a union for the values that this version does not know. TypeScript narrows a union by its literals
+/// only without it.
+pub(super) const OPEN: &str = "x-open";
+
+/// A type for the schema alone. Its values are JSON texts of others.
+macro_rules! shape {
+    ($($(#[doc = $doc:literal])+ $name:ident = $schema:expr;)+) => {
+        $(
+            $(#[doc = $doc])+
+            #[derive(Debug, Clone, Copy)]
+            pub struct $name;
+
+            impl schemars::JsonSchema for $name {
+                fn schema_name() -> std::borrow::Cow<'static, str> {
+                    stringify!($name).into()
+                }
+
+                fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                    let build: fn(&mut schemars::SchemaGenerator) -> serde_json::Value = $schema;
+                    let mut schema = build(generator);
+                    schema["description"] = concat!($($doc),+).trim().into();
+                    schema.try_into().expect("a schema is an object")
+                }
+            }
+        )+
+    };
 }
+use shape;
 
 /// A message in pi's form, or in the form of a provider.
 pub(super) fn given_message(generator: &mut SchemaGenerator) -> Schema {
@@ -77,56 +72,100 @@ pub(super) fn given_usage(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// An entry of a session file.
-pub(super) fn entry(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({
-        "description": "An entry of a session file in pi's third version. What else stands in it depends on its type.",
-        "type": "object",
-        "properties": {
-            "type": { "type": "string", "description": "What it is: `message`, `compaction`, `custom`, …" },
-            "id": { "type": "string", "description": "Its id." },
-            "parentId": {
-                "type": ["string", "null"],
-                "description": "The entry it follows. Missing in the place of a line that cannot be read.",
-            },
-            "timestamp": { "type": "string", "description": "When it was written." },
-        },
-        "required": ["type", "id"],
-        "additionalProperties": true,
-    })
+/// A field of an object.
+struct Field {
+    name: &'static str,
+    schema: Value,
+    is_required: bool,
 }
 
-fn role(name: &str, doc: &str, required: &[(&str, Value)], optional: &[(&str, Value)]) -> Value {
-    let mut properties = serde_json::Map::new();
-    properties.insert("role".to_owned(), json!({ "type": "string", "const": name }));
-    properties.extend(required.iter().chain(optional).map(|(name, schema)| ((*name).to_owned(), schema.clone())));
-    let when = "When, in milliseconds since 1970; filled in where it is missing.";
-    properties.insert("timestamp".to_owned(), json!({ "type": "number", "description": when }));
-    let names: Vec<&str> = std::iter::once("role").chain(required.iter().map(|(name, _)| *name)).collect();
-    json!({
-        "type": "object",
-        "description": doc,
-        "properties": properties,
-        "required": names,
-        "additionalProperties": true,
-    })
+/// A field that is always there.
+fn required(name: &'static str, description: &str, schema: Value) -> Field {
+    Field { name, schema: described(schema, description), is_required: true }
 }
 
-/// A block of a message.
-struct Block;
+/// A field that may be missing, or null.
+fn optional(name: &'static str, description: &str, schema: Value) -> Field {
+    Field { name, schema: described(nullable(schema), description), is_required: false }
+}
 
-impl JsonSchema for Block {
-    fn schema_name() -> Cow<'static, str> {
-        "Block".into()
+/// An object with these fields. It may have others.
+fn object(fields: Vec<Field>) -> Value {
+    let required: Vec<&str> = fields.iter().filter(|field| field.is_required).map(|field| field.name).collect();
+    let mut schema = json!({ "type": "object", "required": required });
+    if required.is_empty() {
+        schema = json!({ "type": "object" });
     }
+    let properties: Map<String, Value> =
+        fields.into_iter().map(|field| (field.name.to_owned(), field.schema)).collect();
+    schema["properties"] = properties.into();
+    schema["unevaluatedProperties"] = true.into();
+    schema
+}
 
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "description": "A block of a message: `text {text}`, `thinking {thinking, thinkingSignature?}`, `toolCall {id, name, arguments}`, `image {data, mimeType}`. Others are passed on.",
-            "type": "object",
-            "properties": { "type": { "type": "string" } },
-            "required": ["type"],
-            "additionalProperties": true,
-        })
+/// An object with these fields, whose other fields a client may read and write.
+fn with_own_fields(mut object: Value) -> Value {
+    if let Some(schema) = object.as_object_mut() {
+        schema.shift_remove("unevaluatedProperties");
     }
+    object["additionalProperties"] = true.into();
+    object
+}
+
+fn described(mut schema: Value, description: &str) -> Value {
+    schema["description"] = description.into();
+    schema
+}
+
+/// The schema, or null. It has no `enum` and no `const`.
+fn nullable(schema: Value) -> Value {
+    if schema == any() {
+        return schema;
+    }
+    let mut both = schema;
+    if let Some(name) = both["type"].as_str() {
+        both["type"] = json!([name, "null"]);
+        return both;
+    }
+    match both.get_mut("anyOf").and_then(Value::as_array_mut) {
+        Some(members) => members.push(json!({ "type": "null" })),
+        None => both = json!({ "anyOf": [both, { "type": "null" }] }),
+    }
+    both
+}
+
+fn text() -> Value {
+    json!({ "type": "string" })
+}
+
+fn number() -> Value {
+    json!({ "type": "number" })
+}
+
+fn boolean() -> Value {
+    json!({ "type": "boolean" })
+}
+
+fn constant(value: &str) -> Value {
+    json!({ "type": "string", "const": value })
+}
+
+fn list(items: Value) -> Value {
+    json!({ "type": "array", "items": items })
+}
+
+/// Any JSON value.
+fn any() -> Value {
+    json!({})
+}
+
+/// A type of this protocol.
+fn of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
+    generator.subschema_for::<T>().to_value()
+}
+
+/// A member of a union for any other value.
+fn open(mut schema: Value) -> Value {
+    schema[OPEN] = true.into();
+    schema
 }

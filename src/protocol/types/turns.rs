@@ -1,6 +1,6 @@
 //! Turns that the daemon runs, and the messages that wait for one.
 
-use super::Tools;
+use super::{PromptBlock, Tools, tools};
 use crate::ids::{OperationId, SessionId};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use schemars::JsonSchema;
@@ -27,7 +27,7 @@ pub enum PromptMessage {
     /// A text.
     Text(String),
     /// Content blocks.
-    Blocks(Vec<Value>),
+    Blocks(#[schemars(with = "Vec<PromptBlock>")] Vec<Value>),
 }
 
 impl PromptMessage {
@@ -126,27 +126,8 @@ pub struct ToolsSetParams {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<SessionId>,
     /// The tools. Each has a schema of its arguments.
+    #[serde(deserialize_with = "tools::executable")]
     pub tools: Tools,
-}
-
-impl ToolsSetParams {
-    /// Whether each tool has a schema. The client executes it, so a model has to know its arguments.
-    ///
-    /// # Errors
-    /// The place of the first one without, and what is wrong with it.
-    pub fn check(&self) -> Result<(), (usize, String)> {
-        let without = self.tools.0.iter().enumerate().find(|(_, tool)| !tool["inputSchema"].is_object());
-        match without {
-            Some((at, tool)) => {
-                let name = tool["name"].as_str().unwrap_or_default();
-                Err((
-                    at,
-                    format!("the tool {name:?} has no inputSchema; {{\"type\": \"object\"}} accepts any arguments"),
-                ))
-            }
-            None => Ok(()),
-        }
-    }
 }
 
 /// Result of `session/continue`.

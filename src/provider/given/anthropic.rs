@@ -87,6 +87,11 @@ fn shown(block: &Look<'_>) -> Result<Value, Spot> {
     }
 }
 
+/// Whether a block is one of the server's own tools.
+fn is_of_server(kind: &str) -> bool {
+    matches!(kind, "server_tool_use" | "mcp_tool_use" | "container_upload") || kind.ends_with("_tool_result")
+}
+
 /// The blocks of an answer. Blocks of the server's own tools are left out when the answer is read.
 fn answered(content: &Look<'_>) -> Result<Vec<String>, Spot> {
     if let Some(text) = content.value.as_str() {
@@ -99,7 +104,11 @@ fn answered(content: &Look<'_>) -> Result<Vec<String>, Spot> {
             "thinking" => drop((block.text("thinking")?, block.maybe_text("signature")?)),
             "redacted_thinking" => drop(block.text("data")?),
             "tool_use" => drop((block.text("id")?, block.text("name")?, block.maybe_object("input")?)),
-            _ => {}
+            kind if is_of_server(kind) => {}
+            other => {
+                let known = "text, thinking, redacted_thinking, tool_use or a block of the provider's own tools";
+                return Err(block.wrong_at("type", format!("unknown block `{other}` of an answer; expected {known}")));
+            }
         }
     }
     Ok(blocks.iter().map(Look::exact).collect())

@@ -106,6 +106,9 @@ fn returned(response: &Look<'_>) -> Result<Returned, Spot> {
     })
 }
 
+/// Members of a part that is one of the server's own tools.
+const OF_SERVER: [&str; 4] = ["executableCode", "codeExecutionResult", "toolCall", "toolResponse"];
+
 /// The parts of an answer. Parts of the server's own tools are left out when the answer is read.
 fn answered(content: &Look<'_>) -> Result<Vec<String>, Spot> {
     // An answer that broke off at once has none.
@@ -117,6 +120,13 @@ fn answered(content: &Look<'_>) -> Result<Vec<String>, Spot> {
         if let Some(call) = part.maybe_object("functionCall")? {
             call.text("name")?;
             call.maybe_object("args")?;
+            continue;
+        }
+        let known = ["text", "thought", "thoughtSignature"];
+        let is_known = |name: &String| known.iter().chain(&OF_SERVER).any(|known| known == name);
+        if part.value.as_object().is_none_or(|fields| !fields.is_empty() && !fields.keys().any(is_known)) {
+            let known = "text, functionCall or a part of the provider's own tools";
+            return Err(part.wrong(format!("unknown part of an answer; expected {known}")));
         }
     }
     Ok(parts.iter().map(Look::exact).collect())

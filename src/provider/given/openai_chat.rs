@@ -87,7 +87,14 @@ fn answered(message: &Look<'_>) -> Result<String, Spot> {
     match message.get("content") {
         Some(content) if !content.value.is_string() => {
             for block in content.items()? {
-                block.text("type")?;
+                match block.text("type")? {
+                    "text" => drop(block.text("text")?),
+                    "refusal" => drop(block.text("refusal")?),
+                    other => {
+                        let problem = format!("unknown part `{other}` of an answer; expected text or refusal");
+                        return Err(block.wrong_at("type", problem));
+                    }
+                }
             }
         }
         _ => {}

@@ -91,6 +91,19 @@ fn shown(content: &Look<'_>) -> Result<Value, Spot> {
     content.items()?.iter().map(shown).collect()
 }
 
+/// Items of tools that the server executes.
+const OF_SERVER: [&str; 9] = [
+    "web_search_call",
+    "file_search_call",
+    "code_interpreter_call",
+    "image_generation_call",
+    "mcp_call",
+    "mcp_list_tools",
+    "mcp_approval_request",
+    "tool_search_call",
+    "compaction",
+];
+
 /// An item of an answer. Items of the server's own tools are left out when the answer is read.
 fn answered(item: &Look<'_>) -> Result<String, Spot> {
     match item.maybe_text("type")?.unwrap_or("message") {
@@ -104,12 +117,20 @@ fn answered(item: &Look<'_>) -> Result<String, Spot> {
                 match block.text("type")? {
                     "output_text" => drop(block.text("text")?),
                     "refusal" => drop(block.text("refusal")?),
-                    _ => {}
+                    other => {
+                        let problem = format!("unknown part `{other}` of an answer; expected output_text or refusal");
+                        return Err(block.wrong_at("type", problem));
+                    }
                 }
             }
         }
         "function_call" => drop((item.text("call_id")?, item.text("name")?, item.text("arguments")?)),
-        _ => {}
+        "reasoning" => {}
+        kind if OF_SERVER.contains(&kind) => {}
+        other => {
+            let known = "message, reasoning, function_call or an item of the provider's own tools";
+            return Err(item.wrong_at("type", format!("unknown item `{other}` of an answer; expected {known}")));
+        }
     }
     Ok(item.exact())
 }

@@ -389,6 +389,22 @@ fn an_invalid_value_is_named_by_its_path() {
     row(OpenaiResponses, json!({"output": [{"type": "function_call"}]}), "messages[0].output[0].call_id");
     row(OpenaiResponses, json!({"role": "user", "content": [{"type": "input_file"}]}), "messages[0].content[0].type");
     row(Google, json!({"role": "user", "parts": [{"fileData": {}}]}), "messages[0].parts[0]");
+    // Blocks of an answer that are neither understood nor of a provider's own tools.
+    let of_answer = |block: Value| json!({"role": "assistant", "content": [{"type": "text", "text": "x"}, block]});
+    row(Anthropic, of_answer(json!({"type": "txet", "text": "x"})), "messages[0].content[1].type");
+    row(OpenaiChat, of_answer(json!({"type": "audio", "id": "a"})), "messages[0].content[1].type");
+    row(
+        OpenaiResponses,
+        json!({"type": "message", "role": "assistant", "content": [{"type": "output_image"}]}),
+        "messages[0].content[0].type",
+    );
+    row(
+        OpenaiResponses,
+        json!({"output": [{"type": "custom_tool_call", "call_id": "c"}]}),
+        "messages[0].output[0].type",
+    );
+    row(Google, json!({"role": "model", "parts": [{"text": "x"}, {"inlineData": {}}]}), "messages[0].parts[1]");
+    row(Google, json!({"role": "model", "parts": [7]}), "messages[0].parts[0]");
     row(
         Google,
         json!({"role": "user", "parts": [{"functionResponse": {"name": "f"}}]}),

@@ -30,18 +30,27 @@ struct Tokens {
     total: u64,
 }
 
+/// The places where the texts of an answer are cut into parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cut {
+    /// In a stream.
+    Anywhere,
+    /// In a whole answer: each part is one of its own, and goes back as it is.
+    Nowhere,
+}
+
 impl Decode for Decoder {
     fn event(&mut self, event: &sse::Event) -> Result<Vec<Delta>, Trouble> {
         let data = event.data.trim();
         if data.is_empty() || data == "[DONE]" {
             return Ok(Vec::new());
         }
-        self.read(data)
+        self.read(data, Cut::Anywhere)
     }
 
     /// A chunk, or an array of chunks: the stream of a proxy that leaves out `alt=sse`.
     fn whole(&mut self, body: &str) -> Result<(), Trouble> {
-        self.read(body).map(|_| ())
+        self.read(body, Cut::Nowhere).map(|_| ())
     }
 
     fn parts(&self) -> usize {
@@ -73,22 +82,22 @@ impl Decode for Decoder {
 }
 
 impl Decoder {
-    fn read(&mut self, json: &str) -> Result<Vec<Delta>, Trouble> {
+    fn read(&mut self, json: &str, cut: Cut) -> Result<Vec<Delta>, Trouble> {
         let garbled = || Trouble::new(TroubleKind::Garbled, json);
         let mut deltas = Vec::new();
         match serde_json::from_str(json).map_err(|_| garbled())? {
             Value::Array(chunks) => {
                 for chunk in &chunks {
-                    self.chunk(chunk, &mut deltas)?;
+                    self.chunk(chunk, Cut::Anywhere, &mut deltas)?;
                 }
             }
-            chunk @ Value::Object(_) => self.chunk(&chunk, &mut deltas)?,
+            chunk @ Value::Object(_) => self.chunk(&chunk, cut, &mut deltas)?,
             _ => return Err(garbled()),
         }
         Ok(deltas)
     }
 
-    fn chunk(&mut self, chunk: &Value, deltas: &mut Vec<Delta>) -> Result<(), Trouble> {
+    fn chunk(&mut self, chunk: &Value, cut: Cut, deltas: &mut Vec<Delta>) -> Result<(), Trouble> {
         if !chunk["error"].is_null() {
             let status = reading::count_at(chunk, "/error/code").and_then(|code| u16::try_from(code).ok());
             return Err(Trouble::of(status, &json!({ "error": chunk["error"] }).to_string(), None));
@@ -104,7 +113,7 @@ impl Decoder {
         let candidate = &chunk["candidates"][0];
         reading::few(self.parts.len())?;
         for part in reading::parts(&candidate["content"]["parts"])? {
-            deltas.extend(self.part(part));
+            deltas.extend(self.part(part, cut));
         }
         if let Some(reason) = candidate["finishReason"].as_str().filter(|reason| !reason.ends_with("_UNSPECIFIED")) {
             self.finish = Some((reason.to_owned(), reading::text(candidate, "finishMessage").to_owned()));
@@ -112,7 +121,7 @@ impl Decoder {
         Ok(())
     }
 
-    fn part(&mut self, part: &Value) -> Option<Delta> {
+    fn part(&mut self, part: &Value, cut: Cut) -> Option<Delta> {
         let signature = part["thoughtSignature"].as_str().filter(|it| !it.is_empty()).map(str::to_owned);
         let call = &part["functionCall"];
         if call.is_object() {
@@ -128,7 +137,7 @@ impl Decoder {
         let more = text.unwrap_or_default();
         let thought = part["thought"] == true;
         // A stream cuts a text anywhere, and its signature comes with the last piece; a signed text is complete.
-        match self.parts.last_mut() {
+        match self.parts.last_mut().filter(|_| cut == Cut::Anywhere) {
             Some(Part::Text { text, signature: mark @ None }) if !thought => {
                 text.push_str(more);
                 *mark = signature;

@@ -262,8 +262,10 @@ fn a_signed_text_is_complete() {
     let body = r#"{"candidates":[{"content":{"parts":[{"text":"a","thoughtSignature":"AA=="},{"text":"b"},
         {"text":"c"},{"executableCode":{}},{"text":"d","thought":true},{"thoughtSignature":"BB=="}]},
         "finishReason":"STOP"}]}"#;
-    let expected = [signed("a", "AA=="), Part::text("bc"), thought("d", None), signed("", "BB==")];
-    assert_eq!(whole(body).expect("an answer").parts, expected);
+    let streamed = [signed("a", "AA=="), Part::text("bc"), thought("d", None), signed("", "BB==")];
+    assert_eq!(whole(&format!("[{body}]")).expect("an answer").parts, streamed);
+    let given = [signed("a", "AA=="), Part::text("b"), Part::text("c"), thought("d", None), signed("", "BB==")];
+    assert_eq!(whole(body).expect("an answer").parts, given, "each part of a whole answer stays");
 }
 
 #[test]

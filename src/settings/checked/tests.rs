@@ -25,7 +25,7 @@ fn a_wrong_value_names_its_key_its_line_and_what_was_expected() {
         (
             r#""api": "openai""#,
             "line 2: models[0].api: unknown value `openai`, expected one of `anthropic`, `openai_chat`, \
-             `openai_responses`, `google`, `client`",
+             `openai_responses`, `google`, `client`; did you mean `openai_chat`?",
         ),
         (
             r#""apiKeyCommand": "pass show key""#,
@@ -350,11 +350,11 @@ fn every_number_is_held_within_its_range_in_a_file() {
 fn the_unknown_keys_of_settings_are_listed() {
     let settings = json!({"compaction": {"enabld": false, "zebra": 1}, "models": [{"provider": "p", "id": "m", "contxtWindow": 1}]});
     let found = unknown(settings.as_object().expect("an object"));
-    let found: Vec<_> = found.iter().map(|it| (it.key.as_str(), it.meant.as_deref())).collect();
+    let found: Vec<_> = found.iter().map(|it| (it.key.as_str(), it.advice.as_deref())).collect();
     let expected = [
-        ("compaction.enabld", Some("enabled")),
+        ("compaction.enabld", Some(r#"did you mean "enabled"?"#)),
         ("compaction.zebra", None),
-        ("models[0].contxtWindow", Some("contextWindow")),
+        ("models[0].contxtWindow", Some(r#"did you mean "contextWindow"?"#)),
     ];
     for key in expected {
         assert!(found.contains(&key), "{key:?} in {found:?}");

@@ -1,16 +1,18 @@
 //! Params of a request. They are read by name. Keys that the method does not know are not lost: a misspelt one is an
 //! error, and the others are named in the answer.
 
+use super::listing::Listing;
 use crate::{
-    conversation::message,
+    conversation::tools,
     protocol::errors::Failure,
-    text::{spelling, values},
+    text::{faults, spelling, values},
 };
 use serde::{
-    Deserializer,
+    Deserialize, Deserializer,
     de::{DeserializeOwned, DeserializeSeed, IntoDeserializer as _, MapAccess, Visitor},
     forward_to_deserialize_any,
 };
+use serde_json::Value;
 use std::fmt;
 
 /// Params, and the keys among them that the method does not know.
@@ -67,20 +69,25 @@ pub(super) fn read<P: DeserializeOwned>(text: Option<&str>, keys: UnknownKeys) -
     let mut reader = serde_json::Deserializer::from_str(text);
     let mut track = serde_path_to_error::Track::new();
     let tracked = serde_path_to_error::Deserializer::new(&mut reader, &mut track);
-    let mut unknown = Vec::new();
-    let params = P::deserialize(Noting { reader: tracked, unknown: &mut unknown });
+    let mut noted = Noted::default();
+    let params = P::deserialize(Noting { reader: tracked, noted: &mut noted });
+    let mut unknown = noted.unknown;
     if keys == UnknownKeys::Exempt {
         unknown.clear();
     }
+    if noted.has_tools {
+        unknown.extend(of_tools(text));
+    }
     // A misspelt key is often the reason of a missing one, and says more.
-    if let Some((key, meant)) = unknown.iter().find_map(|key| Some((&key.name, key.meant?))) {
-        return Err(Failure::params(key.clone(), format!("there is no {key:?}; did you mean {meant:?}?")));
+    if let Some((key, meant)) = unknown.iter().find_map(|key| Some((key, key.meant?))) {
+        let name = key.path.rsplit('.').next().filter(|_| key.is_below).unwrap_or(&key.path);
+        return Err(Failure::params(key.path.clone(), format!("there is no {name:?}; did you mean {meant:?}?")));
     }
     match params {
-        Ok(params) => Ok(Read { params, unknown: unknown.into_iter().map(|key| key.name).collect() }),
+        Ok(params) => Ok(Read { params, unknown: unknown.into_iter().map(|key| key.path).collect() }),
         Err(error) => {
             let error = serde_path_to_error::Error::new(track.path(), error);
-            let (path, what) = message::place_and_problem(&error);
+            let (path, what) = faults::place_and_problem(&error);
             Err(Failure::InvalidParams { path, what })
         }
     }
@@ -88,22 +95,47 @@ pub(super) fn read<P: DeserializeOwned>(text: Option<&str>, keys: UnknownKeys) -
 
 /// An unknown key.
 struct Unknown {
-    name: String,
+    /// Its path in the params.
+    path: String,
     /// The known key that it looks like.
     meant: Option<&'static str>,
+    /// Whether it is a key of a value of the params.
+    is_below: bool,
 }
 
 impl Unknown {
-    fn of(name: String, known: &'static [&'static str]) -> Self {
-        let meant = spelling::meant(&name, known.iter().copied());
-        Self { name, meant }
+    fn of(path: String, known: &'static [&'static str]) -> Self {
+        let meant = spelling::meant(&path, known.iter().copied());
+        Self { path, meant, is_below: false }
     }
 }
 
-/// Reads a value, and notes the keys of the outermost object that its type does not know.
+/// The first members of the tools of params that reach no provider.
+fn of_tools(params: &str) -> impl Iterator<Item = Unknown> {
+    #[derive(Deserialize)]
+    struct Params {
+        #[serde(default)]
+        tools: Value,
+    }
+    let tools = serde_json::from_str::<Params>(params).map(|params| params.tools).unwrap_or_default();
+    let unknown = tools::unknown(&tools).into_iter().take(MOST_NOTED);
+    unknown.map(|tools::Unknown { path, meant }| Unknown { path: format!("tools{path}"), meant, is_below: true })
+}
+
+/// Facts about the keys of params.
+#[derive(Default)]
+struct Noted {
+    /// The first keys that the type does not know.
+    unknown: Vec<Unknown>,
+    /// Whether the type has tools.
+    has_tools: bool,
+}
+
+/// Reads a value, and notes the keys of the outermost object that its type does not know. A value of the object that is none of a
+/// closed set is refused with the values of the set.
 struct Noting<'a, D> {
     reader: D,
-    unknown: &'a mut Vec<Unknown>,
+    noted: &'a mut Noted,
 }
 
 impl<'de, D: Deserializer<'de>> Deserializer<'de> for Noting<'_, D> {
@@ -115,7 +147,9 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Noting<'_, D> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, D::Error> {
-        self.reader.deserialize_struct(name, fields, NotingVisitor { visitor, fields, unknown: self.unknown })
+        self.noted.has_tools = fields.contains(&"tools");
+        let unknown = &mut self.noted.unknown;
+        self.reader.deserialize_struct(name, fields, NotingVisitor { visitor, fields, unknown })
     }
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
@@ -165,7 +199,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for NotingMap<'_, A> {
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
-        self.map.next_value_seed(seed)
+        self.map.next_value_seed(Listing(seed))
     }
 }
 
@@ -193,6 +227,52 @@ mod tests {
         assert_eq!(path_of::<CompactParams>(r#"["a"]"#).1, "params are an object with names");
         assert_eq!(path_of::<Nothing>("[ ]").0, "fine");
         assert_eq!(path_of::<LoadParams>("[]").0, "fine");
+    }
+
+    #[test]
+    fn a_value_that_is_none_of_a_closed_set_is_refused_with_the_set() {
+        for (json, expected) in [
+            (
+                r#""hgh""#,
+                "unknown value `hgh`, expected one of `off`, `minimal`, `low`, `medium`, `high`, `xhigh`, `max`; did you mean `high`?",
+            ),
+            (
+                "5",
+                "invalid type: integer `5`, expected one of `off`, `minimal`, `low`, `medium`, `high`, `xhigh`, `max`",
+            ),
+            ("{}", "invalid type: object, expected one of `off`, `minimal`, `low`, `medium`, `high`, `xhigh`, `max`"),
+            (
+                "[\"low\"]",
+                "invalid type: list, expected one of `off`, `minimal`, `low`, `medium`, `high`, `xhigh`, `max`",
+            ),
+        ] {
+            let (path, what) = path_of::<ConfigureParams>(&format!(r#"{{"sessionId":"a","thinkingLevel":{json}}}"#));
+            assert_eq!((path.as_str(), what.as_str()), ("thinkingLevel", expected));
+        }
+        assert_eq!(path_of::<ConfigureParams>(r#"{"sessionId":"a","thinkingLevel":null}"#).0, "fine");
+        let scope = path_of::<SettingsSetParams>(r#"{"scope":null,"patch":{}}"#);
+        assert_eq!(
+            scope,
+            ("scope".to_owned(), "invalid type: null, expected one of `global`, `project`, `session`".to_owned())
+        );
+        let (path, what) = path_of::<AppendParams>(r#"{"sessionId":"a","messages":[],"format":"anthropc"}"#);
+        assert!(path == "format" && what.ends_with("did you mean `anthropic`?"), "{path}: {what}");
+    }
+
+    #[test]
+    fn members_of_tools_that_reach_no_provider_are_noted_and_misspelt_ones_are_errors() {
+        let tools =
+            r#"{"sessionId":"a","tools":[{"name":"x","strict":true},{"function":{"name":"y","parametrs":{}}}]}"#;
+        let (path, what) = path_of::<ConfigureParams>(tools);
+        assert_eq!(
+            (path.as_str(), what.as_str()),
+            ("tools[1].function.parametrs", "there is no \"parametrs\"; did you mean \"parameters\"?")
+        );
+        let tools = tools.replace("parametrs", "parameters");
+        let read = read_params::<ConfigureParams>(Some(&tools)).expect("right");
+        assert_eq!(read.unknown, ["tools[0].strict"]);
+        let (path, _) = path_of::<CompactParams>(r#"{"sessionId":"a","tools":[{"nme":"x"}],"wait":7}"#);
+        assert_eq!(path, "wait", "a method without tools");
     }
 
     #[test]

@@ -15,7 +15,7 @@ import type {
   ServerNotification,
   SessionEvent,
   SettingsInput,
-} from "../../../protocol/abridged";
+} from "../../../protocol/abridged.d.ts";
 
 declare function write(line: string): void;
 declare function answerTo(id: number): Promise<unknown>;

@@ -357,7 +357,7 @@ fn in_pis_form(json: &str, missing: &Missing<'_>) -> Result<Box<RawValue>, (Stri
     }
     // Also finds what no JSON reader of a provider would take: too deep nesting, half of a surrogate pair.
     let value: Value = serde_json::from_str(json)
-        .map_err(|error| (String::new(), crate::conversation::message::without_position(&error.to_string())))?;
+        .map_err(|error| (String::new(), crate::text::faults::without_position(&error.to_string())))?;
     if matches!(message, Message::System(_) | Message::Summary(_)) {
         let what = "a message is user, assistant, toolResult, bashExecution, custom or developer; a system prompt is given with the session";
         return Err(("role".to_owned(), what.to_owned()));

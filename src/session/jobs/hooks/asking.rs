@@ -16,7 +16,7 @@ use crate::{
         hooks::Hooks,
         jobs::progress::{HookStep, Progress, Tell},
     },
-    text,
+    text::{self, faults},
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -54,8 +54,9 @@ impl Questions<'_> {
         match within(clock, after(clock.now(), self.hooks.timeout), asked).await {
             None => Err(Unusable::Late),
             Some(Err(unanswered)) => Err(Unusable::Wrong(unanswered.to_string())),
-            Some(Ok(answer)) => serde_json::from_value(answer)
-                .map_err(|error| Unusable::Wrong(Unanswered::Garbled(error.to_string()).to_string())),
+            Some(Ok(answer)) => {
+                faults::read_value(answer).map_err(|problem| Unusable::Wrong(Unanswered::Garbled(problem).to_string()))
+            }
         }
     }
 
