@@ -42,18 +42,6 @@ pub struct Client {
 }
 
 impl Client {
-    /// Starts a daemon and greets it, without capabilities. `home` and `over` are as in [`Start`].
-    ///
-    /// # Errors
-    /// When it cannot be started or does not greet back.
-    pub fn start(
-        home: Option<&Path>,
-        over: Option<&Value>,
-        watch: impl FnMut(char, &str) + 'static,
-    ) -> Result<Self, String> {
-        Self::start_as(Start { home, over, capabilities: json!({}), is_apart: false, trace: None }, watch)
-    }
-
     /// Starts a daemon and greets it.
     ///
     /// # Errors

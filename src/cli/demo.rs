@@ -6,7 +6,7 @@ mod screen;
 mod watched;
 
 use super::{
-    client::Client,
+    client::{Client, Start},
     compact::refused,
     interrupt::{self, INTERRUPTED},
     model::Named,
@@ -16,7 +16,7 @@ use super::{
 };
 use rustix::process::{Pid, Signal, kill_process};
 use screen::Screen;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -119,7 +119,9 @@ impl Home {
 
     /// Starts the daemon that writes into the folder.
     fn start(&self, settings: &Value, watch: impl FnMut(char, &str) + 'static) -> Result<Client, String> {
-        let client = Client::start(Some(&self.folder), Some(settings), watch)?;
+        let (home, over, capabilities) = (Some(self.folder.as_path()), Some(settings), json!({}));
+        // Ctrl-C in the terminal ends the demo, which ends the daemon.
+        let client = Client::start_as(Start { home, over, capabilities, is_apart: true, trace: None }, watch)?;
         let _ = self.daemon.set(client.pid());
         Ok(client)
     }

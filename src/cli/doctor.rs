@@ -394,7 +394,9 @@ fn rows_of(model: &Model, paint: &Paint) -> Vec<Vec<String>> {
     let default = if it.default { "the default" } else { "" };
     let summarizes = if *summarizes { "writes summaries" } else { "" };
     let sizes = listed([&known("window", it.context_window), &output]);
-    let mut rows = vec![vec![name_of(it), sizes, listed([default, summarizes])]];
+    let roles = listed([default, summarizes]);
+    let sizes = if roles.is_empty() { sizes } else { format!("{sizes}; {roles}") };
+    let mut rows = vec![vec![name_of(it), sizes]];
     let way = [asking.api.unwrap_or_default(), asking.base_url.as_deref().unwrap_or_default()].join(" ");
     let how = match (&asking.why, asking.possible) {
         (Some(why), _) => format!("not asked from here: {why}"),

@@ -270,7 +270,7 @@ mod tests {
         }
         drop(permit);
         while trace.0.lock().bytes > 0 {
-            text.extend(writes.recv().expect("the disk is asked"));
+            std::thread::yield_now();
         }
         trace.outbound("1");
         trace.close(Duration::from_secs(60));

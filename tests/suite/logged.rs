@@ -3,7 +3,7 @@
 use crate::{
     provider::{Asked, Format, Provider},
     summarizing::{good_model, settings},
-    support::{Daemon, Home, turns, user},
+    support::{Daemon, Home, run, session_of, turns, user},
 };
 use serde_json::{Value, json};
 use std::{
@@ -66,4 +66,17 @@ fn the_log_shows_the_work_of_a_daemon_and_no_text_of_it() {
         let foreign = text.lines().find(|line| !line.contains(" abridged::"));
         assert!(foreign.is_none() && !text.contains("hush-") && !text.contains("part_3"), "{foreign:?} in:\n{text}");
     }
+}
+
+#[test]
+fn a_command_of_the_shell_gives_its_level_to_its_daemon() {
+    let home = Home::new();
+    let path = session_of(&home, "logged", &turns(20));
+    let mut command = home.command();
+    command.args(["--log", "info", "compact"]).arg(&path).args(["--keep", "500"]);
+    let (code, out, err) = run(command);
+    assert!(code == Some(0) && err.contains("compaction ended session=logged"), "{out}{err}");
+    let mut command = home.command();
+    command.arg("undo").arg(&path);
+    assert_eq!(run(command).2, "", "the usual level shows nothing");
 }

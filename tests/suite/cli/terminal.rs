@@ -7,15 +7,15 @@ use crate::{
     support::{Daemon, Home, LONG, assistant, binary, entries, run, session_of, turns, user},
 };
 use rustix::{
-    process::{Pid, Signal, kill_process},
+    process::{Pid, Signal, kill_process, kill_process_group},
     pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
     termios::{Winsize, tcsetwinsize},
 };
 use serde_json::json;
 use std::{
     fs::{self, File},
-    io::Read,
-    os::unix::process::ExitStatusExt,
+    io::{BufRead, BufReader, Read},
+    os::unix::process::{CommandExt, ExitStatusExt},
     process::{Child, Command, Stdio},
     sync::mpsc::{Receiver, channel},
     time::{Duration, Instant},
@@ -81,14 +81,15 @@ fn ctrl_c_ends_the_demo_and_leaves_nothing_behind() {
     crate::support::at_once([0, 1, 2, 5, 12], |chunks| {
         let home = Home::new();
         let mut command = home.command();
-        command.arg("demo").env("TMPDIR", home.0.path());
+        // A terminal interrupts the daemon, too.
+        command.arg("demo").env("TMPDIR", home.0.path()).process_group(0);
         let (mut child, written) = in_terminal(command, 80);
         let pid = Pid::from_raw(i32::try_from(child.id()).expect("a pid")).expect("a pid");
         let mut seen = Vec::new();
         for _ in 0..=chunks {
             seen.extend(written.recv_timeout(LONG).expect("it writes"));
         }
-        kill_process(pid, Signal::INT).expect("it is there");
+        kill_process_group(pid, Signal::INT).expect("it is there");
         assert_eq!(child.wait().expect("it ends").code(), Some(130));
         written.iter().for_each(|bytes| seen.extend(bytes));
         assert!(!String::from_utf8_lossy(&seen).contains("abridged: "), "no error is shown");
@@ -163,11 +164,11 @@ fn a_followed_session_ends_with_its_reader() {
     let home = Home::new();
     let path = session_of(&home, "followed", &turns(2));
     let mut command = home.command();
-    command.arg("tail").arg("--follow").arg(&path).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.arg("tail").arg("--follow").arg(&path).args(["-n", "1"]);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("it starts");
-    let mut first = [0];
-    let mut out = child.stdout.take().expect("a pipe");
-    out.read_exact(&mut first).expect("a line");
+    let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
+    out.read_line(&mut String::new()).expect("the only line");
     drop(out);
     let mut daemon = Daemon::at(home);
     let session = daemon.load(&path);
