@@ -53,28 +53,28 @@ pub fn functions(tool: &Value) -> Result<Vec<Function>, Fault> {
     if nested.is_empty() && !given.keys().any(|key| LISTS.contains(&key.as_str())) {
         return Ok(vec![Function { value: function(given)?, path: String::new() }]);
     }
-    let one = |(path, function_of): (String, &Map<String, Value>)| {
+    let one = |(path, function_of): Nested<'_>| {
         let value = function(function_of).map_err(|fault| fault.below(&path))?;
         Ok(Function { value, path })
     };
     nested.into_iter().map(one).collect()
 }
 
-/// The functions inside of a tool, each with its path. None in a flat tool.
-fn nested(given: &Map<String, Value>) -> Result<Vec<(String, &Map<String, Value>)>, Fault> {
+/// The members of a function inside of a tool, with its path from the tool on.
+type Nested<'a> = (String, &'a Map<String, Value>);
+
+/// The functions inside of a tool. None in a flat tool.
+fn nested(given: &Map<String, Value>) -> Result<Vec<Nested<'_>>, Fault> {
     if let Some(name) = LISTS.into_iter().find(|name| given.contains_key(*name)) {
         let Some(list) = given[name].as_array() else { return Err(Fault::new(name, format!("`{name}` is a list"))) };
-        return list
-            .iter()
-            .enumerate()
-            .map(|(at, declaration)| {
-                let path = format!("{name}[{at}]");
-                match declaration.as_object() {
-                    Some(declaration) => Ok((path, declaration)),
-                    None => Err(Fault::new(path, format!("each of `{name}` is an object"))),
-                }
-            })
-            .collect();
+        let declarations = list.iter().enumerate().map(|(at, declaration)| {
+            let path = format!("{name}[{at}]");
+            match declaration.as_object() {
+                Some(declaration) => Ok((path, declaration)),
+                None => Err(Fault::new(path, format!("each of `{name}` is an object"))),
+            }
+        });
+        return declarations.collect();
     }
     match given.get(INNER) {
         Some(Value::Object(inner)) => Ok(vec![(INNER.to_owned(), inner)]),

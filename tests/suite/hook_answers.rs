@@ -62,7 +62,7 @@ fn ends(daemon: &Daemon) -> Vec<(String, String)> {
 /// The text of the end of a hook.
 fn said(daemon: &Daemon) -> String {
     let events = daemon.events.iter().map(|frame| &frame["params"]["event"]);
-    let end = events.filter(|event| event["type"] == "hook_end").last().expect("an end");
+    let end = events.rev().find(|event| event["type"] == "hook_end").expect("an end");
     end["errorMessage"].as_str().expect("a text").to_owned()
 }
 
