@@ -366,8 +366,25 @@ fn in_pis_form(json: &str, missing: &Missing<'_>) -> Result<Box<RawValue>, (Stri
     if content_missing && value.get("files").is_none() {
         return Err(("content".to_owned(), "the message needs a content: a text or an array of blocks".to_owned()));
     }
+    unknown_block(&value)?;
     let json = fields::complete(json, &message, missing);
     RawValue::from_string(json).map_err(|error| (String::new(), error.to_string()))
+}
+
+/// Refuses a block that no model would get.
+fn unknown_block(message: &Value) -> Result<(), (String, String)> {
+    const KNOWN: [&str; 4] = ["text", "thinking", "toolCall", "image"];
+    for (at, block) in message["content"].as_array().into_iter().flatten().enumerate() {
+        let kind = block["type"].as_str().unwrap_or_default();
+        if !KNOWN.contains(&kind) {
+            let what = format!(
+                "{kind:?} is no block of this form; it is one of {}, or name the provider's form of the messages with `format`",
+                KNOWN.join(", ")
+            );
+            return Err((format!("content[{at}].type"), what));
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -395,6 +412,13 @@ mod tests {
         assert_eq!(path, "toolCallId");
         let (path, _) = form(r#"{"role":"user","content":[{"type":"text"}]}"#).expect_err("no text");
         assert_eq!(path, "content[0].text");
+        for lost in ["txt", "image_url", "tool_use"] {
+            let json =
+                json!({"role": "user", "content": [{"type": "text", "text": "a"}, {"type": lost, "text": "LOST"}]});
+            let (path, what) = form(&json.to_string()).expect_err("no model would get it");
+            assert_eq!(path, "content[1].type");
+            assert!(what.contains(lost) && what.contains("toolCall") && what.contains("`format`"), "{what}");
+        }
         let deep = format!(r#"{{"role":"user","content":"x","details":{}{}}}"#, "[".repeat(500), "]".repeat(500));
         assert!(form(&deep).is_err());
     }
