@@ -36,11 +36,25 @@ pub fn mask(settings: &mut Value, masked: &dyn Fn(Part, &str) -> String) {
                 Ok(()) => masked(Part::Address, text),
                 Err(_) => masked(Part::Whole, text),
             }),
+            "apikeyenv" => {}
+            // A patch that is a text may be one of JSON.
+            "settings" | "patch" if value.is_string() => texts(value, &|text| masked(Part::Whole, text)),
+            name if is_near_a_secret(name) => texts(value, &|text| masked(Part::Whole, text)),
             _ => mask(value, masked),
         }),
         Value::Array(items) => items.iter_mut().for_each(|item| mask(item, masked)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
+}
+
+/// Whether a key is a misspelt or a dotted name of a setting with a secret, or names a credential.
+fn is_near_a_secret(name: &str) -> bool {
+    const SECRET: [&str; 4] = ["headers", "apikeycommand", "baseurl", "remoteendpoint"];
+    const PARTS: [&str; 6] = ["apikey", "headers", "authorization", "baseurl", "remoteendpoint", "password"];
+    let letters: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
+    letters.ends_with("key")
+        || PARTS.iter().any(|part| letters.contains(part))
+        || SECRET.iter().any(|known| strsim::osa_distance(&letters, known) <= 2)
 }
 
 /// Replaces each text in a value.
@@ -90,6 +104,10 @@ mod tests {
             json!({"models": [{"headers": {"x": {"y": "hush"}}, "apiKeyCommand": ["echo", ["hush"]]}]}),
             json!({"models": [{"baseUrl": "hush", "Headers": ["hush"]}], "compaction": {"remoteEndpoint": ["hush"]}}),
             json!([[{"baseUrl": "http://me:hush@host"}]]),
+            json!({"models": [{"apiKeyComand": ["echo", "hush"], "api_key_command": "hush", "heders": {"x": "hush"}}]}),
+            json!({"models.0.headers": {"x": "hush"}, "models.0.apiKeyCommand": ["echo", "hush"]}),
+            json!({"models": [{"extraHeaders": {"x": "hush"}, "baseURL ": "http://host?key=hush", "key": "hush"}]}),
+            json!({"patch": "{\"models\": \"hush\"}", "Authorization": "Bearer hush"}),
         ] {
             mask(&mut patch, &|_, _| "masked".to_owned());
             let text = patch.to_string();
