@@ -284,7 +284,7 @@ fn legend(timeline: &Timeline, has_branches: bool, is_above: bool, window: u64) 
         let name = name(kind).to_lowercase();
         let _ = writeln!(legend, "<li><span class=\"pin {}\">{}</span>{name}</li>", class(kind), letter(kind));
     }
-    legend.push_str("</ul>\n");
+    legend.push_str("<li>a number: several events</li>\n</ul>\n");
     legend
 }
 

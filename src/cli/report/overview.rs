@@ -75,7 +75,7 @@ fn facts(body: &mut String, rows: &[Row], all: usize) {
         usage.is_some_and(|usage| usage.threshold_tokens.is_some_and(|threshold| usage.context_tokens > threshold))
     };
     let sum = |of: fn(&Row) -> u64| rows.iter().map(of).fold(0_u64, u64::saturating_add);
-    let dollars: f64 = rows.iter().filter_map(|row| row.maintenance.dollars).sum();
+    let dollars: f64 = rows.iter().filter_map(|row| row.maintenance.dollars).fold(0.0, |sum, dollars| sum + dollars);
     let facts = [
         ("Sessions", grouped(&all.to_string())),
         ("Open", rows.iter().filter(|row| row.open_in.is_some()).count().to_string()),

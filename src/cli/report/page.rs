@@ -13,8 +13,17 @@ use crate::{
 };
 use std::fmt::Write as _;
 
-/// Bytes of summaries and excerpts on a page. With the drawing the page has at most 1 MB.
+/// Bytes of summaries and excerpts on a page.
 const MOST_TEXT: usize = 640 << 10;
+
+/// Bytes of the descriptions of events, with their markup. With the drawing the page has at most 1 MB.
+const MOST_DESCRIBED: usize = 800 << 10;
+
+/// Characters of a name that are shown: a model, a method, a reason, a title.
+const NAME: usize = 120;
+
+/// Characters of an id that are shown. Commands take its beginning.
+const ID: usize = 120;
 
 /// The most bytes of one summary that are shown.
 const MOST_SUMMARY: usize = 48 << 10;
@@ -105,8 +114,13 @@ pub(super) fn write(about: &About, timeline: &Timeline, active: &[usize], source
     }
     events(&mut body, about, timeline, source);
     body.push_str("</main>\n");
-    foot(&mut body, about);
-    super::html::page(about.title.as_deref().unwrap_or(&about.id), &body)
+    foot(&mut body, about, timeline);
+    super::html::page(head(about.title.as_deref().unwrap_or(&about.id), NAME), &body)
+}
+
+/// A name from a file, which may have any length.
+fn name(text: &str) -> String {
+    line(&one_line(text, NAME))
 }
 
 fn number(number: impl Into<u64>) -> String {
@@ -126,7 +140,7 @@ fn percent(part: u64, of: u64) -> u64 {
 
 fn head_of(body: &mut String, about: &About, timeline: &Timeline) {
     let title = about.title.as_deref().unwrap_or("A session without a title");
-    let _ = writeln!(body, "<header>\n<h1>{}</h1>", line(&redact(title)));
+    let _ = writeln!(body, "<header>\n<h1>{}</h1>", name(&redact(head(title, LOOKED_AT))));
     let _ = writeln!(
         body,
         "<p class=\"soft\">Session <code>{}</code> in <code>{}</code>",
@@ -134,7 +148,7 @@ fn head_of(body: &mut String, about: &About, timeline: &Timeline) {
         line(&about.cwd)
     );
     if let Some(parent) = &about.parent {
-        let _ = write!(body, ", made from <code>{}</code>", line(parent));
+        let _ = write!(body, ", made from <code>{}</code>", line(head(parent, LOOKED_AT)));
     }
     let _ = writeln!(body, "<br><code>{}</code></p>", line(&about.file));
     let mut facts: Vec<(&str, String)> = Vec::new();
@@ -144,16 +158,18 @@ fn head_of(body: &mut String, about: &About, timeline: &Timeline) {
     }
     facts.push(("Window", format!("{} tokens", number(about.limits.window))));
     facts.push(("Threshold", format!("{} tokens", number(about.limits.threshold))));
-    facts.extend(about.model.iter().map(|model| ("Model", model.clone())));
+    facts.extend(about.model.iter().map(|model| ("Model", one_line(model, NAME))));
     let of = |wanted: fn(&Kind) -> bool| timeline.events.iter().filter(|event| wanted(&event.kind)).count();
     facts.push(("Entries", number(timeline.entries)));
     facts.push(("Compactions", of(|kind| matches!(kind, Kind::Compaction(_))).to_string()));
     for (name, count) in [
         ("Recoveries", of(|kind| matches!(kind, Kind::Recovery { .. }))),
         ("Prunings", of(|kind| matches!(kind, Kind::Pruning { .. }))),
-        ("Faults in the file", about.faults),
     ] {
         facts.extend(Some((name, count.to_string())).filter(|_| count > 0));
+    }
+    if about.faults > 0 {
+        facts.push(("Faults in the file", format!("{} (abridged tree --json lists them)", about.faults)));
     }
     let mut all = timeline.other_cost.clone();
     for event in &timeline.events {
@@ -183,7 +199,10 @@ fn origin(timeline: &Timeline) -> String {
             let _ = write!(origin, "; {} reports are not believed", number(doubted));
         }
     }
-    origin.push_str(". Window and threshold are those of the settings today.");
+    origin.push_str(
+        ". A running session also compares reports with later ones, so its size may differ. Window and threshold are those of \
+         the settings today.",
+    );
     origin
 }
 
@@ -203,20 +222,11 @@ fn events(body: &mut String, about: &About, timeline: &Timeline, source: &impl S
     if timeline.events.is_empty() {
         body.push_str("<p>Nothing was compacted, pruned or recovered.</p>\n");
     }
-    let left_out = timeline.events.len().saturating_sub(MOST_EVENTS);
-    if left_out > 0 {
-        let _ = writeln!(
-            body,
-            "<p>{} are not described here. <code>abridged tree {}</code> lists all compactions.</p>",
-            counted(left_out, "earlier event", "earlier events"),
-            line(&about.file)
-        );
-    }
     let all = timeline.events.iter().filter(|event| matches!(event.kind, Kind::Compaction(_))).count();
     let mut count = all;
     // The newest events have the room before the older ones.
-    let mut room = MOST_TEXT;
-    let mut articles = Vec::new();
+    let (mut room, mut described) = (MOST_TEXT, 0);
+    let mut articles: Vec<String> = Vec::new();
     for event in timeline.events.iter().rev().take(MOST_EVENTS) {
         let mut article = String::new();
         match &event.kind {
@@ -227,7 +237,20 @@ fn events(body: &mut String, about: &About, timeline: &Timeline, source: &impl S
             }
             other => changed(&mut article, event, other, about, &mut room),
         }
+        described += article.len();
+        if described > MOST_DESCRIBED {
+            break;
+        }
         articles.push(article);
+    }
+    let left_out = timeline.events.len() - articles.len();
+    if left_out > 0 {
+        let _ = writeln!(
+            body,
+            "<p>{} are not described here. <code>abridged tree {}</code> lists all compactions.</p>",
+            counted(left_out, "earlier event", "earlier events"),
+            line(&about.file)
+        );
     }
     articles.iter().rev().for_each(|article| body.push_str(article));
 }
@@ -247,10 +270,11 @@ fn compacted(
     let _ = writeln!(article, "<article id=\"e{}\"{class}>\n<header><h3>{title}{badge}</h3>", event.number);
     let Compaction { before, after, covered, kept, .. } = *compaction;
     let mut facts = vec![day(&event.time)];
-    facts.extend(compaction.recovery.as_ref().map(|reason| format!("after a failed answer ({reason})")));
+    let recovery = compaction.recovery.as_ref();
+    facts.extend(recovery.map(|reason| format!("after a failed answer ({})", one_line(reason, NAME))));
     facts.push(match (compaction.is_supplied, &compaction.method) {
         (true, _) => "written by a hook or an extension".to_owned(),
-        (false, Some(method)) => format!("method {method}"),
+        (false, Some(method)) => format!("method {}", one_line(method, NAME)),
         (false, None) => "by another program".to_owned(),
     });
     let _ = writeln!(article, "<p class=\"soft\">{}</p>", line(&facts.join(" · ")));
@@ -274,7 +298,7 @@ fn compacted(
             || "no model request is recorded for it".to_owned(),
             |cost| {
                 let models = compaction.cost.models.join(", ");
-                let by = if models.is_empty() { String::new() } else { format!(" by {}", line(&models)) };
+                let by = if models.is_empty() { String::new() } else { format!(" by {}", name(&models)) };
                 format!("{cost}{by}")
             }
         )
@@ -284,7 +308,7 @@ fn compacted(
         *room = left;
         let _ = writeln!(article, "<p>{short}</p>");
     }
-    let show = format!("abridged show {} {}", about.file, argument(event.id.as_str()));
+    let show = format!("abridged show {} {}", about.file, argument(head(event.id.as_str(), ID)));
     summary(article, "Summary", &compaction.summary, &show, room);
     covered_entries(article, event, compaction, about, source, room);
     article.push_str("</article>\n");
@@ -339,8 +363,8 @@ fn covered_entries(
         let _ = writeln!(
             list,
             "<li><code>{}</code> <strong>{}</strong> {}</li>",
-            line(&excerpt.id),
-            line(&excerpt.role),
+            line(head(&excerpt.id, ID)),
+            name(&excerpt.role),
             line(&excerpt.text)
         );
     }
@@ -362,37 +386,42 @@ fn changed(article: &mut String, event: &Event, kind: &Kind, about: &About, room
             "A branch was left, and its summary went to the entry where the session goes on.".to_owned()
         }
         Kind::Pruning { edits, before, after } => format!(
-            "{} of the context were shortened or left out: {} → {} tokens. The file has them whole.",
+            "Shortened or left out in the context: {}, {} → {} tokens. The file has all of it.",
             counted(*edits as usize, "entry", "entries"),
             number(*before),
             number(*after)
         ),
         Kind::Recovery { reason } => {
-            format!("An answer failed ({reason}), left the context, and the turn was repeated.")
+            format!("An answer failed ({}), left the context, and the turn was repeated.", one_line(reason, NAME))
         }
-        Kind::Undo { of } => format!("Entry {} no longer holds. The context is the one from before it.", of.as_str()),
-        Kind::Model { to } => format!("The session goes on with {to}."),
+        Kind::Undo { of } => {
+            format!("Entry {} no longer holds. The context is the one from before it.", head(of.as_str(), ID))
+        }
+        Kind::Model { to } => format!("The session goes on with {}.", one_line(&to.to_string(), NAME)),
     };
-    let name = chart::name(kind);
+    let kind_name = chart::name(kind);
     let time = line(&day(&event.time));
-    let _ = writeln!(article, "<article id=\"e{}\">\n<header><h3>{name}</h3>", event.number);
+    let _ = writeln!(article, "<article id=\"e{}\">\n<header><h3>{kind_name}</h3>", event.number);
     let _ = writeln!(article, "<p class=\"soft\">{time}</p></header>\n<p>{}</p>", line(&said));
     if let Kind::Branch { summary: of } = kind {
-        let show = format!("abridged show {} {}", about.file, argument(event.id.as_str()));
+        let show = format!("abridged show {} {}", about.file, argument(head(event.id.as_str(), ID)));
         summary(article, "Summary of the branch", of, &show, room);
     }
     article.push_str("</article>\n");
 }
 
-fn foot(body: &mut String, about: &About) {
+fn foot(body: &mut String, about: &About, timeline: &Timeline) {
     let file = line(&about.file);
+    let undo = match timeline.events.iter().any(|event| matches!(event.kind, Kind::Compaction(_))) {
+        true => format!("<li>The last compaction back: <code>abridged undo {file}</code></li>\n"),
+        false => String::new(),
+    };
     let _ = writeln!(
         body,
         "<footer>\n<h2>From here</h2>\n<ul>\n\
          <li>Any entry as it was written: <code>abridged show {file} ID</code></li>\n\
          <li>A text in all entries, summarized ones too: <code>abridged search {file} TEXT</code></li>\n\
          <li>All branches: <code>abridged tree {file}</code></li>\n\
-         <li>The last compaction back: <code>abridged undo {file}</code></li>\n\
-         </ul>\n<p class=\"soft\">Texts on this page are without the secrets that abridged knows.</p>\n</footer>"
+         {undo}</ul>\n<p class=\"soft\">Texts on this page are without the secrets that abridged knows.</p>\n</footer>"
     );
 }

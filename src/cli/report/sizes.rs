@@ -203,11 +203,14 @@ impl Sizes {
 
 /// The size after an answer by the report in it: `None` where it has no report, `Some(None)` where that is not believed.
 fn reported(entry: &Entry, before: Estimate, answer: u64) -> Option<Option<u64>> {
-    /// No model has a larger window.
-    const LARGEST: u64 = 20_000_000;
+    /// Tokens of instructions that nobody announced, at most.
+    const UNANNOUNCED: u64 = 200_000;
+    /// The most tokens for an estimated one: dense text has about three.
+    const DENSEST: u64 = 6;
     let usage = entry.outline()?.measured()?;
     let prompt = Report::of(&usage)?.prompt;
-    let is_believed = !evidence::is_too_small(prompt, before.solid) && prompt <= LARGEST;
+    let is_believed =
+        !evidence::is_too_small(prompt, before.solid) && prompt <= before.all.saturating_mul(DENSEST) + UNANNOUNCED;
     Some(is_believed.then(|| prompt.saturating_add(evidence::answer(usage.output, answer))))
 }
 
@@ -253,9 +256,11 @@ mod tests {
         let [_, report, later] = changes(&believed)[..] else { panic!("three changes") };
         assert_eq!((report.after, report.is_reported, report.is_doubted), (12_100, true, false));
         assert_eq!((later.after, later.is_reported), (12_235, true), "an estimate is added to the report");
-        let doubted = [long, answer("b", "a", &json!({"input": 40, "output": 100}))];
-        let report = changes(&doubted)[1];
-        assert_eq!((report.after, report.is_reported, report.is_doubted), (13_635, false, true));
+        for input in [40, 19_999_999] {
+            let doubted = [long.clone(), answer("b", "a", &json!({"input": input, "output": 100}))];
+            let report = changes(&doubted)[1];
+            assert_eq!((report.after, report.is_reported, report.is_doubted), (13_635, false, true), "{input}");
+        }
     }
 
     #[test]
