@@ -4,8 +4,6 @@
 //! the next of these. Work that takes longer than a few milliseconds (opening, counting, planning, summarizing, writing)
 //! runs on the blocking pool.
 
-#![expect(clippy::disallowed_methods, reason = "the time and the seed of a session")]
-
 mod reads;
 
 use super::{
@@ -241,6 +239,7 @@ pub async fn run(mut opened: Opened, form: Form, inbox: Inbox, outbox: Arc<Outbo
 }
 
 /// A seed for the ids of a session.
+#[expect(clippy::disallowed_methods, reason = "ids of sessions are random")]
 fn seed() -> u64 {
     uuid::Uuid::new_v4().as_u64_pair().0
 }
@@ -254,6 +253,7 @@ async fn until(at: Option<Instant>) {
 }
 
 impl Shell {
+    #[expect(clippy::disallowed_methods, reason = "the core is given the time")]
     fn moment(&self) -> Moment {
         Moment {
             now: Instant::now(),
@@ -360,6 +360,7 @@ impl Shell {
     }
 
     /// Gives a request to the core.
+    #[expect(clippy::disallowed_methods, reason = "a path is compared as the disk has it")]
     fn deliver(&mut self, core: &mut Core, mail: Mail) -> Result<(), Defect> {
         let (command, ticket) = match mail {
             Mail::Command(command, reply) => (command, self.ticket_for(reply)),

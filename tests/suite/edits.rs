@@ -17,7 +17,7 @@ const EVIDENCE: &[(&str, &str)] = &[
 ];
 
 /// Reads the type of an entry, and writes none.
-const READERS: &[&str] = &["src/conversation/entry.rs"];
+const READERS: &[&str] = &["src/conversation/entry.rs", "src/protocol/types/shapes/entries.rs"];
 
 fn sources() -> BTreeMap<String, String> {
     fn walk(folder: &Path, found: &mut BTreeMap<String, String>) {
@@ -28,7 +28,8 @@ fn sources() -> BTreeMap<String, String> {
                 walk(&path, found);
             } else if !name.ends_with("tests.rs") && !name.starts_with("src/simulator") {
                 let text = fs::read_to_string(&path).expect("a file");
-                let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+                let private = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+                let code = private.split("#[cfg(test)]\npub(super) mod tests {").next().unwrap_or_default();
                 found.insert(name, code.to_owned());
             }
         }
