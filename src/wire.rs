@@ -3,6 +3,7 @@
 pub mod caller;
 mod event_log;
 pub mod fit;
+pub mod line_queue;
 pub mod outbox;
 pub mod rpc;
 pub mod trace;

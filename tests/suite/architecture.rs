@@ -74,7 +74,7 @@ const SHELL: &[&str] = &[
     "daemon/sources",
     "daemon/serve",
     "wire/outbox",
-    "wire/trace",
+    "wire/line_queue",
     "wire/transport",
     "cli/chat",
     "cli/client",

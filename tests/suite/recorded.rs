@@ -495,7 +495,7 @@ fn a_recording_that_cannot_be_made_is_refused() {
     use std::os::unix::fs::PermissionsExt;
     let home = Home::new();
     fs::write(home.path("there"), "mine").expect("a file");
-    assert!(refused(&home.path("there")).contains("there is a file already"));
+    assert!(refused(&home.path("there")).contains("there is something of this name already"));
     assert_eq!(fs::read_to_string(home.path("there")).expect("a file"), "mine");
     assert!(refused(&home.path("no/folder")).contains("the recording cannot be made"));
     let mut client = Client::new(home);

@@ -133,10 +133,10 @@ fn refused(file: &Path) -> String {
 fn a_trace_that_cannot_be_made_is_refused_and_an_empty_variable_is_none() {
     let home = Home::new();
     fs::write(home.path("there"), "mine").expect("a file");
-    assert!(refused(&home.path("there")).contains("there is a file already"));
+    assert!(refused(&home.path("there")).contains("there is something of this name already"));
     assert_eq!(fs::read_to_string(home.path("there")).expect("a file"), "mine");
     assert!(refused(&home.path("no/folder")).contains("the trace cannot be made"));
-    assert!(refused(Path::new("/dev/full")).contains("there is a file already"));
+    assert!(refused(Path::new("/dev/full")).contains("there is something of this name already"));
     let mut command = home.command();
     command.arg("serve").envs([("ABRIDGED_TRACE", ""), ("ABRIDGED_RECORD", "")]);
     assert_eq!(run(command).0, Some(0));
