@@ -3,9 +3,9 @@
 
 mod forward;
 pub mod listed;
-pub mod making;
+pub mod summary_events;
 
-use self::making::Making;
+use self::summary_events::SummaryEvents;
 use super::{
     effects::{Effect, Effects, Ticket},
     fault::{Fault, planted},
@@ -16,13 +16,13 @@ use super::{
 use crate::{
     ids::{CallId, OperationId},
     log::Unfinished,
-    models::ModelRef,
     protocol::{
         errors::Failure,
         events::{ChunkSource, Event, HookOutcome, RetrySource, Stage},
         notices::Warning,
         types::{HookEvent, RunningOperation, Status, Usage},
     },
+    summary::model::writer::Step as SummaryStep,
     wire::outbox::About,
 };
 use serde::Serialize;
@@ -96,7 +96,7 @@ impl<K: Kind, O: Outlet<K>> OpenOperations<K, O> {
         let (kind, stop) = (opening.kind.clone(), opening.stop.clone());
         let (key, id, steps) = self.lock().operations.start(opening);
         self.perform(steps);
-        Operation { id, kind, stop, key, operations: self.clone(), making: Making::default() }
+        Operation { id, kind, stop, key, operations: self.clone(), events: SummaryEvents::default() }
     }
 
     /// Records whether the session starts more work without input.
@@ -247,7 +247,7 @@ pub struct Operation<K: Kind = OperationKind, O: Outlet<K> = Effects> {
     pub stop: Stop,
     key: Key,
     operations: OpenOperations<K, O>,
-    making: Making,
+    events: SummaryEvents,
 }
 
 impl<K: Kind, O: Outlet<K>> Operation<K, O> {
@@ -312,31 +312,32 @@ impl<K: Kind, O: Outlet<K>> Operation<K, O> {
 
     /// Sends its progress, if it is more than what was sent before. Another model may begin anew.
     pub fn progress(&mut self, stage: Stage, done: usize, total: usize) {
-        self.progress_of(stage, done, total, None);
-    }
-
-    /// The same for the summary that this model writes.
-    pub fn progress_of(&mut self, stage: Stage, done: usize, total: usize, model: Option<ModelRef>) {
         let now = self.operations.lock().now;
-        if let Some(event) = self.making.progress(stage, (done, total), model, now) {
+        if let Some(event) = self.events.progress(stage, (done, total), None, now) {
             self.emit(event);
         }
     }
 
+    /// Sends the progress and the text of a step of its summary.
+    pub fn step(&mut self, step: SummaryStep) {
+        let now = self.operations.lock().now;
+        self.events.step(step, now).into_iter().for_each(|event| self.emit(event));
+    }
+
     /// Sends that all steps of a stage are done.
     pub fn arrives(&mut self, stage: Stage) {
-        let all = self.making.all(stage);
+        let all = self.events.all(stage);
         self.progress(stage, all, all);
     }
 
     /// Moves on to a chunk of a source, counted from 1.
     pub fn moves_to(&mut self, source: ChunkSource, chunk: u32) {
-        self.making.moves_to(source, chunk);
+        self.events.moves_to(source, chunk);
     }
 
     /// Begins the chunk of a source anew: the text that was sent of the source before is void.
     pub fn begins(&mut self, source: ChunkSource) {
-        self.making.begins(source);
+        self.events.begins(source);
     }
 
     /// Sends that a request is repeated after `delay`, once `record` has the open operations with it.
@@ -430,7 +431,7 @@ impl<K: Kind, O: Outlet<K>> Operation<K, O> {
 
     /// Sends text of the summary, piece by piece.
     pub fn chunks(&self, source: ChunkSource, text: &str) {
-        self.making.text(source, text).into_iter().for_each(|event| self.emit(event));
+        self.events.text(source, text).into_iter().for_each(|event| self.emit(event));
     }
 
     /// Ends it, with the notices after its end.

@@ -15,7 +15,7 @@ const CHUNK: usize = 8 * 1024;
 
 /// The progress and the text that were sent.
 #[derive(Debug, Default)]
-pub struct Making {
+pub struct SummaryEvents {
     /// The number of the chunk that is being summarized, by source.
     chunks: HashMap<ChunkSource, u32>,
     /// The number of times that each chunk was begun.
@@ -23,7 +23,7 @@ pub struct Making {
     forward: Forward,
 }
 
-impl Making {
+impl SummaryEvents {
     /// The event for these steps of a stage; `None` where nothing is new. `model`: the model that is asked.
     pub fn progress(
         &mut self,
@@ -72,7 +72,7 @@ impl Making {
         events
     }
 
-    /// The events about a step of a draft that belongs to no open operation: progress and text alone.
+    /// The events about the progress and the text of a step. Repetitions of its requests are told by their operation.
     pub fn step(&mut self, step: Step, now: Instant) -> Vec<Event> {
         match step {
             Step::Progress { done, total, model } => {

@@ -10,7 +10,7 @@ use crate::{
     session::{
         effects::{Answer, DraftRead, Read, SessionRead, TicketNumber},
         jobs::{draft::DraftJob, pool, progress::Progress},
-        operation::making::Making,
+        operation::summary_events::SummaryEvents,
         recording::{Given, LARGEST_ANSWER},
     },
     wire::outbox::About,
@@ -78,12 +78,13 @@ impl Shell {
 
     /// Sends the progress and the text of a draft that is not applied. They are the only events about it.
     fn unapplied(&self, id: Option<OperationId>) -> impl Fn(Progress) + Send + Sync + use<> {
-        let (session, outbox, making) = (self.session.clone(), self.outbox.clone(), Mutex::<Making>::default());
+        let (session, outbox) = (self.session.clone(), self.outbox.clone());
+        let events = Mutex::<SummaryEvents>::default();
         move |progress| {
             let (Some(id), Progress::Summary(step)) = (&id, progress) else { return };
             // Under the lock, so that the events keep the order of the steps.
-            let mut making = making.lock().unwrap_or_else(PoisonError::into_inner);
-            for event in making.step(step, Instant::now()) {
+            let mut events = events.lock().unwrap_or_else(PoisonError::into_inner);
+            for event in events.step(step, Instant::now()) {
                 outbox.event(&session, &About::of(Some(id.clone()), &event), &event);
             }
         }
