@@ -5,6 +5,7 @@ use super::Settings;
 use crate::{
     provider::{address::without_credentials, http::is_address},
     secret::MASK,
+    text::spelling,
 };
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -50,11 +51,11 @@ pub fn mask(settings: &mut Value, masked: &dyn Fn(Part, &str) -> String) {
 /// Whether a key is a misspelt or a dotted name of a setting with a secret, or names a credential.
 fn is_near_a_secret(name: &str) -> bool {
     const SECRET: [&str; 4] = ["headers", "apikeycommand", "baseurl", "remoteendpoint"];
-    const PARTS: [&str; 6] = ["apikey", "headers", "authorization", "baseurl", "remoteendpoint", "password"];
+    const PARTS: [&str; 3] = ["apikey", "authorization", "password"];
     let letters: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
     letters.ends_with("key")
-        || PARTS.iter().any(|part| letters.contains(part))
-        || SECRET.iter().any(|known| strsim::osa_distance(&letters, known) <= 2)
+        || SECRET.iter().chain(&PARTS).any(|part| letters.contains(part))
+        || spelling::meant(&letters, SECRET.into_iter()).is_some()
 }
 
 /// Replaces each text in a value.
