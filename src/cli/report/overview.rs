@@ -13,13 +13,13 @@ use crate::{
     },
     protocol::types::UsageSource,
     redact::redact,
-    text::grouped,
+    text::{grouped, head, one_line},
 };
 use jiff::Timestamp;
 use std::{fmt::Write as _, path::Path};
 
-/// The most sessions of a page, the ones that were changed last. A row takes up to 1 KB.
-const MOST: usize = 800;
+/// The most sessions of a page, the ones that were changed last. A row takes up to 1 KB, and a drawing 10.
+const MOST: usize = 500;
 
 /// The most sessions whose contexts are drawn.
 const MOST_DRAWN: usize = 40;
@@ -107,7 +107,7 @@ fn table(body: &mut String, rows: &[Row], looks: &mut Looks, now: Timestamp) {
             None => String::new(),
         };
         let title = row.title.as_deref().or(row.preview.as_deref()).unwrap_or("no messages yet");
-        let title = line(&crate::text::one_line(&redact(title), 100));
+        let title = line(&one_line(&redact(title), 100));
         let changed = row.last_event().map_or_else(|| day(&row.updated_at), |at| age(at, now));
         let state = match row.running.last() {
             Some(operation) => format!(" · {} runs", operation.kind),
@@ -118,7 +118,7 @@ fn table(body: &mut String, rows: &[Row], looks: &mut Looks, now: Timestamp) {
             body,
             "<tr><td>{title}<br><span class=\"soft\"><code>{}</code> {}{}</span></td><td>{}</td>\
              <td class=\"wide\">{spark}</td><td class=\"number\">{}</td><td class=\"number wide\">{}</td></tr>",
-            line(row.session_id.as_str()),
+            line(head(row.session_id.as_str(), 120)),
             line(&crate::cli::cells::folder(&row.cwd, 40)),
             line(&state),
             context(row),
@@ -132,7 +132,10 @@ fn table(body: &mut String, rows: &[Row], looks: &mut Looks, now: Timestamp) {
 /// The fullness of a context as a bar and in numbers.
 fn context(row: &Row) -> String {
     let Some(fullness) = &row.usage else {
-        return format!("<span class=\"soft\">{}</span>", line(row.problem.as_deref().unwrap_or("not measured")));
+        return format!(
+            "<span class=\"soft\">{}</span>",
+            line(&one_line(row.problem.as_deref().unwrap_or("not measured"), 200))
+        );
     };
     let usage = &fullness.usage;
     let mark = match usage.source {

@@ -115,7 +115,13 @@ pub(super) fn write(about: &About, timeline: &Timeline, active: &[usize], source
     events(&mut body, about, timeline, source);
     body.push_str("</main>\n");
     foot(&mut body, about, timeline);
-    super::html::page(head(about.title.as_deref().unwrap_or(&about.id), NAME), &body)
+    super::html::page(&title_of(about), &body)
+}
+
+/// The title of a session without its secrets.
+fn title_of(about: &About) -> String {
+    let title = about.title.as_deref().unwrap_or("A session without a title");
+    one_line(&redact(head(title, LOOKED_AT)), NAME)
 }
 
 /// A name from a file, which may have any length.
@@ -139,13 +145,12 @@ fn percent(part: u64, of: u64) -> u64 {
 }
 
 fn head_of(body: &mut String, about: &About, timeline: &Timeline) {
-    let title = about.title.as_deref().unwrap_or("A session without a title");
-    let _ = writeln!(body, "<header>\n<h1>{}</h1>", name(&redact(head(title, LOOKED_AT))));
+    let _ = writeln!(body, "<header>\n<h1>{}</h1>", line(&title_of(about)));
     let _ = writeln!(
         body,
         "<p class=\"soft\">Session <code>{}</code> in <code>{}</code>",
-        line(&about.id),
-        line(&about.cwd)
+        line(head(&about.id, ID)),
+        line(head(&about.cwd, LOOKED_AT))
     );
     if let Some(parent) = &about.parent {
         let _ = write!(body, ", made from <code>{}</code>", line(head(parent, LOOKED_AT)));

@@ -17,8 +17,8 @@ use std::collections::HashMap;
 #[derive(Default)]
 pub(super) struct Sizes {
     standings: Vec<Standing>,
-    /// The tokens that edited entries have now.
-    edited: HashMap<usize, Estimate>,
+    /// By the number of an edited entry: the number of each edit, and the tokens that it leaves. Each branch has its own edits.
+    edits: HashMap<usize, Vec<(usize, Estimate)>>,
 }
 
 /// An entry, and the context after it.
@@ -125,7 +125,7 @@ impl Sizes {
             Body::ResetBoundary(_) => {
                 after = Context { left: before.entries, is_reported: false, ..after.rewritten(Estimate::default()) };
             }
-            Body::ContextEdit(edit) => after.sent = self.edited(edit, &before, &find),
+            Body::ContextEdit(edit) => after.sent = self.edited(edit, parent, &find),
             Body::Custom(_) => {
                 let undone = entry.undoes().and_then(|id| find(&id));
                 if let Some(undone) = undone.filter(|undone| self.is_on_path(*undone, parent)) {
@@ -178,9 +178,16 @@ impl Sizes {
         compaction.measured().map_or(after, |(tokens, _)| after.measured(tokens))
     }
 
-    /// The messages of a context after an edit of one of them.
-    fn edited(&mut self, edit: &ContextEdit, of: &Context, find: &impl Fn(&EntryId) -> Option<usize>) -> Estimate {
-        let Some(target) = find(&edit.target_id) else { return of.sent };
+    /// The messages of a context after an edit, which follows `parent`, of one of them.
+    fn edited(
+        &mut self,
+        edit: &ContextEdit,
+        parent: Option<usize>,
+        find: &impl Fn(&EntryId) -> Option<usize>,
+    ) -> Estimate {
+        let of = self.context(parent);
+        let target = find(&edit.target_id).filter(|target| self.is_on_path(*target, parent));
+        let Some(target) = target else { return of.sent };
         let Standing { own, context, .. } = self.standings[target];
         if context.entries <= of.left {
             return of.sent;
@@ -188,7 +195,9 @@ impl Sizes {
         let content = edit.replacement.as_ref().map(|replacement| replacement.content.read().to_string());
         let tokens = content.map_or(0, |content| Estimator::Chars.of_text(&content));
         let replacement = Estimate { all: tokens, solid: tokens };
-        let was = self.edited.insert(target, replacement).unwrap_or(own);
+        let before = self.edits.get(&target).into_iter().flatten().rev();
+        let was = before.clone().find(|(edit, _)| self.is_on_path(*edit, parent)).map_or(own, |(_, tokens)| *tokens);
+        self.edits.entry(target).or_default().push((self.standings.len(), replacement));
         plus(of.sent.without(was), replacement)
     }
 
@@ -332,6 +341,10 @@ mod tests {
             "data": {"compactionEntryId": "s"}});
         let lines = [message("a", None), message("b", Some("a")), compaction, message("c", Some("s")), undo];
         assert_eq!(sizes(&lines)[4], 405, "all three messages are in the context");
+        let branches = [message("a", None), edit("e", "a", &short), edit("f", "a", &Value::Null)];
+        assert_eq!(sizes(&branches), [135, 14, 0], "an edit of another branch changes nothing here");
+        let beside = [message("b", None), message("a", None), edit("e", "b", &Value::Null)];
+        assert_eq!(sizes(&beside)[2], 135, "an entry that is not on the path cannot make it smaller");
         let gone = edit("e", "s", &Value::Null);
         let lines = [&lines[..3], &[gone]].concat();
         assert_eq!(sizes(&lines)[3], sizes(&lines)[2], "an entry before the context cannot make it smaller");
