@@ -390,6 +390,20 @@ impl Index {
         path
     }
 
+    /// The last place that the paths to two entries have in common. The cost is that of the places after it.
+    #[must_use]
+    pub fn last_in_common(&self, one: Option<Place>, other: Option<Place>) -> Option<Place> {
+        let (mut one, mut other) = (one?, other?);
+        // An entry stands after those that it follows.
+        while one != other {
+            match one > other {
+                true => one = self.parent(one)?,
+                false => other = self.parent(other)?,
+            }
+        }
+        Some(one)
+    }
+
     /// The names that were given to entries, as they are now.
     #[must_use]
     pub fn labels(&self) -> Labels {
@@ -486,6 +500,29 @@ mod tests {
         assert_eq!(path(&index, "a"), [0, 1, 2, 3]);
         assert_eq!(path(&index, "b"), [0, 1]);
         assert_eq!(odd, [Oddity::MissingParent, Oddity::SameId, Oddity::SameId]);
+    }
+
+    #[test]
+    fn two_paths_end_in_common_where_one_leaves_the_other() {
+        let (index, _) = index(&[
+            ("message", "a", ""),
+            ("message", "b", "a"),
+            ("message", "c", "b"),
+            ("message", "d", "a"),
+            ("message", "e", "c"),
+            ("message", "other root", ""),
+        ]);
+        let place = |id: &str| index.find(&id.into());
+        for (one, other, common) in [
+            ("e", "d", Some("a")),
+            ("d", "e", Some("a")),
+            ("e", "b", Some("b")),
+            ("e", "e", Some("e")),
+            ("e", "other root", None),
+        ] {
+            assert_eq!(index.last_in_common(place(one), place(other)), common.and_then(place), "{one} {other}");
+        }
+        assert_eq!(index.last_in_common(place("e"), None), None);
     }
 
     #[test]

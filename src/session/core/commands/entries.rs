@@ -108,14 +108,12 @@ fn read_back(base: &mut Base, params: EntriesParams, ticket: Ticket) {
         let places: Box<dyn Iterator<Item = Place>> = match params.branch {
             Some(Branch::All) => Box::new(index.until(before).rev()),
             _ => {
-                let mut path = leaf.map(|leaf| index.path_to(leaf)).unwrap_or_default();
-                if let Some(before) = before {
+                let newest = match before {
+                    None => leaf,
                     // Before a cursor on a branch that was left stands where that branch leaves the path.
-                    let earlier = std::iter::successors(index.parent(before), |place| index.parent(*place));
-                    let end = earlier.filter_map(|place| path.binary_search(&place).ok()).next();
-                    path.truncate(end.map_or(0, |end| end + 1));
-                }
-                Box::new(path.into_iter().rev())
+                    Some(before) => index.last_in_common(leaf, index.parent(before)),
+                };
+                Box::new(std::iter::successors(newest, |place| index.parent(*place)))
             }
         };
         let mut page = Page::new(&params);
