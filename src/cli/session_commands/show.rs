@@ -7,7 +7,7 @@ use crate::{
         named,
         paint::Paint,
         print::{self, plain, printable},
-        tree::file::SessionFile,
+        tree::file::{SessionFile, compaction_at_the_end},
         watch::columns,
         wrap::{in_sentences, wrapped_text},
     },
@@ -42,10 +42,14 @@ const COLUMNS: usize = 80;
 /// When there is none, or the file cannot be read: what to do next.
 pub fn run(request: &Request) -> Result<i32, String> {
     let path = named::file(request.session.as_deref(), request.data.as_deref())?;
-    let file = SessionFile::open(&path).map_err(|error| error.to_string())?;
+    let open = || SessionFile::open(&path).map_err(|error| error.to_string());
     let entry = match &request.entry {
-        Some(id) => entry(&file, id)?,
-        None => summary(&file, request.session.as_deref())?,
+        Some(id) => entry(&open()?, id)?,
+        // A large file is not read for a summary at its end.
+        None => match compaction_at_the_end(&path).map_err(|error| error.to_string())? {
+            Some(compaction) => compaction,
+            None => summary(&open()?, request.session.as_deref())?,
+        },
     };
     if request.json {
         let line: Value = serde_json::from_str(entry.line()).map_err(|error| error.to_string())?;

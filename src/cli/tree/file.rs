@@ -39,6 +39,25 @@ pub(super) struct Tree {
     undone: HashSet<u32>,
 }
 
+/// The bytes at the end of a file in which the compaction in force is looked for. A context of a million tokens has about four
+/// million.
+const END: u64 = 8 << 20;
+
+/// The compaction in force, where the end of the file has it.
+///
+/// # Errors
+/// When the file cannot be read, or is no session.
+pub(in crate::cli) fn compaction_at_the_end(path: &Path) -> Result<Option<Arc<Entry>>, StoreError> {
+    let found = header::peek(path)?;
+    if found.header.version < VERSION {
+        return Ok(None);
+    }
+    let source = Source::open(path.to_owned(), &found)?;
+    let (end, _) = source.end(source.length().map_err(source.failed())?)?;
+    let path = source.path_within(end, END)?.path;
+    Ok(path.compaction().map(|place| path[place].clone()))
+}
+
 impl SessionFile {
     /// Reads the header of a file and the index of its entries.
     ///
