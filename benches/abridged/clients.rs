@@ -120,8 +120,9 @@ fn shell(data: &Path, arguments: &[&str]) -> Duration {
 
 /// Commands of the shell that read sessions.
 pub fn commands(report: &mut Report) {
-    let folder = tempfile::tempdir().expect("a folder");
-    let data = folder.path();
+    let mut daemon = Daemon::start();
+    let data = &daemon.home().join("data");
+    fs::create_dir_all(data).expect("a folder");
     let file = data.join("bench.jsonl");
     let name = file.display().to_string();
     let page = data.join("report.html").display().to_string();
@@ -153,7 +154,17 @@ pub fn commands(report: &mut Report) {
             writer.turns(9_000);
         }
     }
-    report.add("abridged sessions over 5,000, the first time", milliseconds(shell(data, &["sessions"])), "ms", "");
+    report.add(
+        "abridged sessions over 5,000 that no daemon listed",
+        milliseconds(shell(data, &["sessions"])),
+        "ms",
+        "",
+    );
+    // A daemon keeps what it read of the files. A command only reads.
+    daemon.call("session/list", json!({"limit": 1}));
+    while !data.join("sessions-list.json").exists() {
+        std::thread::yield_now();
+    }
     report.add("abridged sessions over 5,000", milliseconds(timed(&["sessions"], 9)), "ms", "100");
     report.add("abridged report --all of 5,000", milliseconds(timed(&["report", "--all", "-o", &page], 3)), "ms", "");
     let size = fs::metadata(&page).expect("a page").len();
