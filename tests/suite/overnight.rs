@@ -73,13 +73,16 @@ struct Client {
 }
 
 impl Client {
-    fn prompt(&mut self, behavior: &str) {
+    /// Sends a message. Returns whether it was accepted.
+    fn prompt(&mut self, behavior: &str) -> bool {
         let message = format!("Task {}: {}", self.sent.len(), text_of(60, "task"));
         let params = json!({"sessionId": self.session, "message": message, "behavior": behavior});
         let id = self.daemon.begin("session/prompt", params);
-        if self.daemon.answer(id).is_ok() {
+        let is_accepted = self.daemon.answer(id).is_ok();
+        if is_accepted {
             self.sent.push(message);
         }
+        is_accepted
     }
 
     /// Looks at a frame, and executes the tool that it asks for.
@@ -122,8 +125,8 @@ impl Client {
                 return;
             }
             match self.dice.roll() % 300 {
-                0 => self.prompt("steer"),
-                1 => self.prompt("follow_up"),
+                0 => drop(self.prompt("steer")),
+                1 => drop(self.prompt("follow_up")),
                 2 => drop(self.daemon.ok("session/cancel", json!({"sessionId": self.session}))),
                 3 => {
                     let id = self.daemon.begin("session/compact", json!({"sessionId": self.session}));
@@ -138,6 +141,19 @@ impl Client {
                 let frame = self.daemon.frame_within(left).unwrap_or_else(|| panic!("{:?} does not end", self.open));
                 frames.push(frame);
             }
+        }
+    }
+
+    /// Takes frames until the session is at rest. It may have settled before.
+    fn rest(&mut self) {
+        let end = Instant::now() + LONG;
+        while !self.is_at_rest() {
+            let mut frames = std::mem::take(&mut self.daemon.events);
+            if frames.is_empty() {
+                let left = end.saturating_duration_since(Instant::now());
+                frames.push(self.daemon.frame_within(left).unwrap_or_else(|| panic!("{:?} does not end", self.open)));
+            }
+            frames.iter().for_each(|frame| self.take(frame));
         }
     }
 
@@ -188,13 +204,13 @@ fn an_agent_works_through_a_night() {
             kills: 0,
         };
         while client.ends.values().sum::<usize>() < turns {
-            client.prompt("follow_up");
-            client.serve();
+            match client.prompt("follow_up") {
+                true => client.serve(),
+                false => client.rest(),
+            }
             provider.forget_bodies();
         }
-        while !client.is_at_rest() {
-            client.serve();
-        }
+        client.rest();
         let Client { mut daemon, session, sent, open, ends, executed, compactions, kills, .. } = client;
         let numbers =
             format!("{format:?}: {ends:?}, {compactions} compactions, {kills} kills, {} calls", executed.len());
