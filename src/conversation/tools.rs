@@ -51,13 +51,25 @@ pub fn functions(tool: &Value) -> Result<Vec<Function>, Fault> {
     let Some(given) = tool.as_object() else { return Err(Fault::new("", "a tool is an object")) };
     let nested = nested(given)?;
     if nested.is_empty() && !given.keys().any(|key| LISTS.contains(&key.as_str())) {
-        return Ok(vec![Function { value: function(given)?, path: String::new() }]);
+        let mut value = function(given)?;
+        if given.get("type").is_some_and(|kind| kind == "function") {
+            without_arguments(&mut value);
+        }
+        return Ok(vec![Function { value, path: String::new() }]);
     }
     let one = |(path, function_of): Nested<'_>| {
-        let value = function(function_of).map_err(|fault| fault.below(&path))?;
+        let mut value = function(function_of).map_err(|fault| fault.below(&path))?;
+        without_arguments(&mut value);
         Ok(Function { value, path })
     };
     nested.into_iter().map(one).collect()
+}
+
+/// Adds the schema of no arguments where a function has none. In the forms of OpenAI and Google such a function takes none.
+fn without_arguments(function: &mut Value) {
+    if function.get("inputSchema").is_none() {
+        function["inputSchema"] = json!({ "type": "object", "properties": {} });
+    }
 }
 
 /// The members of a function inside of a tool, with its path from the tool on.
@@ -192,13 +204,30 @@ fn function(given: &Map<String, Value>) -> Result<Value, Fault> {
     };
     let mut function = json!({ "name": name, "description": description });
     match schema {
-        Some((_, schema @ Value::Object(_))) => function["inputSchema"] = json_schema(schema.clone()),
+        Some((member, schema @ Value::Object(_))) => {
+            let schema = json_schema(schema.clone());
+            if let Some(kind) = schema.get("type").filter(|kind| !allows_objects(kind)) {
+                let what =
+                    format!("the arguments of the tool {name:?} are an object, and this schema has the type {kind}");
+                return Err(Fault::new(format!("{member}.type"), what));
+            }
+            function["inputSchema"] = schema;
+        }
         Some((member, _)) => {
             return Err(Fault::new(member, format!("the schema of the tool {name:?} is an object")));
         }
         None => {}
     }
     Ok(function)
+}
+
+/// Whether the `type` of a schema allows objects.
+fn allows_objects(kind: &Value) -> bool {
+    match kind {
+        Value::Array(kinds) => kinds.iter().any(|kind| kind == "object"),
+        Value::Null => true,
+        kind => kind == "object",
+    }
 }
 
 /// A schema with the names that JSON Schema has for types. Google's are in capitals.
@@ -278,6 +307,8 @@ mod tests {
             (json!({"functionDeclarations": [7]}), "functionDeclarations[0]", "is an object"),
             (json!({"functionDeclarations": [{"name": "a"}, {"name": 1}]}), "functionDeclarations[1].name", "a text"),
             (json!({"name": "a", "input_schema": "none"}), "input_schema", "the schema of the tool \"a\""),
+            (json!({"name": "a", "inputSchema": {"type": "objct"}}), "inputSchema.type", "are an object"),
+            (json!({"name": "a", "parameters": {"type": ["string", "null"]}}), "parameters.type", "are an object"),
         ] {
             let fault = functions(&given).expect_err("no function");
             assert_eq!(fault.path, path, "{given}");
@@ -286,8 +317,23 @@ mod tests {
         let kept = vec![json!({"type": "web_search"}), json!({"name": "a", "v": 1})];
         assert_eq!(of_file(kept.clone()), kept);
         let nested = json!({"type": "function", "function": {"name": "a"}});
-        assert_eq!(of_file(vec![nested]), [json!({"name": "a", "description": ""})]);
+        let schema = json!({"type": "object", "properties": {}});
+        assert_eq!(of_file(vec![nested]), [json!({"name": "a", "description": "", "inputSchema": schema})]);
     }
+
+    #[test]
+    fn a_function_of_openai_or_google_without_parameters_takes_no_arguments() {
+        let expected =
+            vec![json!({"name": "a", "description": "", "inputSchema": {"type": "object", "properties": {}}})];
+        for given in [
+            json!({"type": "function", "name": "a"}),
+            json!({"type": "function", "function": {"name": "a", "parameters": null}}),
+            json!({"functionDeclarations": [{"name": "a"}]}),
+        ] {
+            assert_eq!(values(&given), expected, "{given}");
+        }
+    }
+
     #[test]
     fn members_that_reach_no_provider_are_named_and_misspelt_ones_known() {
         let tools = json!([
