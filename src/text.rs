@@ -1,6 +1,7 @@
 //! Cutting texts, always on a character and never in the middle of one, the size of JSON texts, and errors about them.
 
 pub mod faults;
+pub mod members;
 pub mod spelling;
 pub mod values;
 

@@ -1,6 +1,7 @@
 //! Messages as pi writes them, read into typed values. What a message says is here; its exact bytes stay with the
 //! entry it came from, because a provider may refuse a signed block that was re-serialized.
 
+pub mod known;
 mod measure;
 pub mod outline;
 pub mod system;
@@ -211,7 +212,8 @@ impl StopReason {
     fn read(text: &str) -> Self {
         match text {
             "stop" => Self::Stop,
-            "length" => Self::Length,
+            // A host may pass on the name of its provider.
+            "length" | "max_tokens" | "MAX_TOKENS" | "response.incomplete" => Self::Length,
             "toolUse" => Self::ToolUse,
             "error" => Self::Error,
             "aborted" => Self::Aborted,

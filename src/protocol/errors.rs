@@ -181,6 +181,15 @@ impl Failure {
         Self::InvalidParams { path: path.into(), what: what.into() }
     }
 
+    /// A problem of the message at place `at`, at a path inside of it.
+    #[must_use]
+    pub fn of_message(at: usize, path: &str, what: impl Into<String>) -> Self {
+        match path {
+            "" => Self::params(format!("messages[{at}]"), what),
+            path => Self::params(format!("messages[{at}].{path}"), what),
+        }
+    }
+
     /// Refuses a text at `path` that is too long.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 
 mod anthropic;
 mod google;
+mod known;
 mod look;
 mod openai_chat;
 mod openai_responses;
@@ -161,6 +162,7 @@ pub fn messages(
         let json = Halves::whole(json);
         let value: Value = serde_json::from_str(&json)
             .map_err(|error| invalid(Spot::new("", crate::text::faults::without_position(&error.to_string()))))?;
+        known::check(api, at, &json, &value)?;
         for piece in format.read(Look::new(&json, &value)).map_err(invalid)? {
             match (piece, pieces.last_mut()) {
                 (Piece::Item(item), Some((_, Piece::Answer(answer)))) => answer.parts.push(item),
@@ -182,6 +184,7 @@ pub fn messages(
             check_counts(format, usage, &format!("messages[{at}].{}", format.usage()))?;
         }
     }
+    known::check_beside(api, beside.usage.map(RawValue::get), beside.stop)?;
     check_beside(format, beside, &mut pieces)?;
     let mut calls = Calls::of(open);
     let last = pieces.len().saturating_sub(1);

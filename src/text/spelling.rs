@@ -20,6 +20,36 @@ pub fn meant_value<'k>(value: &str, known: impl Iterator<Item = &'k str> + Clone
     })
 }
 
+/// The known member of an object that `name` looks like, without the differences between styles: the same, or with one edit in a
+/// name of at least five letters and two in one of at least eight. An object may have members of its writer, so short names
+/// are compared with more care.
+pub fn meant_member<'k>(name: &str, known: impl Iterator<Item = &'k str> + Clone) -> Option<&'k str> {
+    let name = folded(name);
+    let is_close = |known: &str| {
+        let most = match name.chars().count().min(known.chars().count()) {
+            0..=3 => 0,
+            // Two letters that changed places are one edit.
+            4 => usize::from(sorted(&name) == sorted(known)),
+            5..=7 => 1,
+            _ => 2,
+        };
+        strsim::osa_distance(&name, known) <= most
+    };
+    let same = known.clone().find(|known| folded(known) == name);
+    same.or_else(|| known.clone().find(|known| is_close(&folded(known))))
+}
+
+/// Whether two names differ in the style of writing names at most.
+pub fn is_same(one: &str, other: &str) -> bool {
+    folded(one) == folded(other)
+}
+
+fn sorted(name: &str) -> Vec<char> {
+    let mut letters: Vec<char> = name.chars().collect();
+    letters.sort_unstable();
+    letters
+}
+
 /// A name without the differences between the styles of writing names.
 fn folded(name: &str) -> String {
     name.chars().filter(|letter| !matches!(letter, '_' | '-')).flat_map(char::to_lowercase).collect()
@@ -41,6 +71,28 @@ mod tests {
             ("dryRun", Some("dryRun")),
         ] {
             assert_eq!(meant(name, known()), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_member_is_meant_by_its_letters_or_by_few_edits_for_its_length() {
+        let known = || ["id", "type", "model", "output", "stopReason"].into_iter();
+        for (name, expected) in [
+            ("stopReson", Some("stopReason")),
+            ("stop_reson", Some("stopReason")),
+            ("stpReson", Some("stopReason")),
+            ("stpResn", None),
+            ("ouput", Some("output")),
+            ("otuput", Some("output")),
+            ("tpye", Some("type")),
+            ("tape", None),
+            ("mode", None),
+            ("modle", Some("model")),
+            ("is", None),
+            ("contextual", None),
+            ("ID", Some("id")),
+        ] {
+            assert_eq!(meant_member(name, known()), expected, "{name}");
         }
     }
 

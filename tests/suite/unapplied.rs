@@ -284,6 +284,18 @@ fn messages_that_fit_are_never_made_larger() {
 }
 
 #[test]
+fn messages_that_do_not_fit_are_made_to_fit_whatever_they_are_to_keep() {
+    let mut daemon = Daemon::start();
+    let messages = conversation(None);
+    for keep in [2_000, 1_000_000] {
+        let params =
+            json!({"messages": messages, "contextWindow": 3_000, "maxOutputTokens": 400, "keepRecentTokens": keep});
+        let fitted = daemon.ok("context/fit", params);
+        assert!(fitted["tokensAfter"].as_u64() < Some(2_600), "{keep}: {}", fitted["tokensAfter"]);
+    }
+}
+
+#[test]
 fn a_model_fits_messages_and_is_cancelled_with_the_request() {
     let provider = Provider::start(Format::Anthropic);
     provider.otherwise(good_model);

@@ -82,18 +82,91 @@ fn a_tool_without_a_schema_is_refused_at_its_place_among_the_params() {
     let mut daemon = Daemon::start();
     let described = json!({"name": "a", "parameters": {"type": "OBJECT"}});
     let google = json!({"functionDeclarations": [described, {"name": "b"}]});
-    for (tools, path) in [
-        (json!([google]), "tools[0].functionDeclarations[1]"),
-        (json!([{"functionDeclarations": [described]}, {"name": "b"}]), "tools[1]"),
+    let error = daemon.err("tools/set", json!({"tools": [google, {"name": "c"}]}));
+    assert_eq!(error["data"]["path"], "tools[1]", "{error}");
+    assert!(error["message"].as_str().expect("a text").contains("has no inputSchema"), "{error}");
+    // In the forms of OpenAI and Google such a function takes no arguments.
+    let openai = json!({"type": "function", "function": {"name": "c"}});
+    daemon.ok("tools/set", json!({"tools": [google, openai]}));
+}
+
+#[test]
+fn a_misspelt_member_of_a_message_is_refused_and_nothing_is_appended() {
+    let mut daemon = Daemon::start();
+    let session = daemon.new_session(json!({"cwd": "/project"}));
+    let said = json!({"role": "user", "content": "Hello."});
+    for (format, message, path, says) in [
         (
-            json!([{"functionDeclarations": [described]}, {"type": "function", "function": {"name": "b"}}]),
-            "tools[1].function",
+            "messages",
+            json!({"role": "assistant", "content": "Hi.", "stopReson": "stop"}),
+            "stopReson",
+            "\"stopReason\"",
+        ),
+        ("messages", json!({"role": "assistant", "content": "Hi.", "stopReason": "stpo"}), "stopReason", "`stop`"),
+        (
+            "messages",
+            json!({"role": "assistant", "content": "Hi.", "usage": {"ouput": 7}}),
+            "usage.ouput",
+            "\"output\"",
+        ),
+        (
+            "messages",
+            json!({"role": "assistant", "content": "Hi.", "usage": {"prompt_tokens": 9}}),
+            "usage",
+            "it has no count; expected input",
+        ),
+        (
+            "anthropic",
+            json!({"role": "assistant", "content": [], "stop_reason": "max_token"}),
+            "stop_reason",
+            "`max_tokens`",
+        ),
+        ("openai_chat", json!({"role": "assistant", "content": "Hi.", "tool_cals": []}), "tool_cals", "\"tool_calls\""),
+        (
+            "openai_responses",
+            json!({"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}", "satus": "completed"}),
+            "satus",
+            "\"status\"",
+        ),
+        (
+            "google",
+            json!({"role": "model", "parts": [{"text": "Hi.", "thougtSignature": "x"}]}),
+            "parts[0].thougtSignature",
+            "\"thoughtSignature\"",
         ),
     ] {
-        let error = daemon.err("tools/set", json!({"tools": tools}));
-        assert_eq!(error["data"]["path"], path, "{error}");
-        assert!(error["message"].as_str().expect("a text").contains("has no inputSchema"), "{error}");
+        let messages = if format == "google" {
+            json!([{"role": "user", "parts": [{"text": "Hello."}]}, message])
+        } else {
+            json!([said, message])
+        };
+        let append = json!({"sessionId": session, "format": format, "messages": messages});
+        for (method, params) in
+            [("session/append", append), ("context/fit", json!({"format": format, "messages": messages}))]
+        {
+            let error = daemon.err(method, params);
+            assert_eq!(error["data"]["path"], format!("messages[1].{path}"), "{method}: {error}");
+            assert!(error["message"].as_str().expect("a text").contains(says), "{error}");
+        }
     }
+    for (format, beside, path) in [
+        ("anthropic", json!({"usage": {"input_tokens": 9, "outputTokens": 1}}), "usage.outputTokens"),
+        ("openai_chat", json!({"stopReason": "lenght"}), "stopReason"),
+    ] {
+        let mut params =
+            json!({"sessionId": session, "format": format, "messages": [{"role": "assistant", "content": "Hi."}]});
+        params.as_object_mut().expect("an object").extend(beside.as_object().expect("an object").clone());
+        assert_eq!(daemon.err("session/append", params)["data"]["path"], path);
+    }
+    assert_eq!(daemon.ok("session/entries", json!({"sessionId": session}))["entries"], json!([]));
+    // Members of a host's own stay.
+    let own = json!({"role": "assistant", "content": "Hi.", "stopReason": "stop", "stopReasons": [], "mine": {"stopReson": 1}});
+    daemon.append(&session, &[own.clone()]);
+    let entries = daemon.ok("session/entries", json!({"sessionId": session}))["entries"].take();
+    assert_eq!(
+        (&entries[0]["message"]["stopReasons"], &entries[0]["message"]["mine"]),
+        (&own["stopReasons"], &own["mine"])
+    );
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::{
     conversation::{
         context::{self, ContextMessage},
         entry::{self, Entry, Header, HeaderKind, VERSION},
-        message::Message,
+        message::{Message, NotAMessage, known},
         path::Path,
         tokens,
     },
@@ -40,7 +40,6 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::{
     collections::HashSet,
-    fmt,
     sync::{Arc, LazyLock},
 };
 
@@ -79,7 +78,7 @@ impl Fitting {
         for (at, text) in texts.iter().enumerate() {
             values::check(text).map_err(|_| {
                 let what = format!("it has more than {} values and keys; give large data as one text", values::MOST);
-                Failure::params(format!("messages[{at}]"), what)
+                Failure::of_message(at, "", what)
             })?;
         }
         let leading: Vec<String> = texts.iter().map_while(|text| system_text(text)).collect();
@@ -106,11 +105,15 @@ impl Fitting {
             )?;
         }
         for (at, message) in read {
-            let refused = |error: &dyn fmt::Display| Failure::params(format!("messages[{at}]"), error.to_string());
-            let parsed = Message::parse(&message).map_err(|error| refused(&error))?;
-            let message: Value = serde_json::from_str(&message).map_err(|error| refused(&error))?;
+            let refused = |error: NotAMessage| Failure::of_message(at, &error.path, error.problem);
             if api.is_none() {
-                foreign(&parsed, &message).map_err(|what| Failure::params(format!("messages[{at}]"), what))?;
+                known::check(&message).map_err(refused)?;
+            }
+            let parsed = Message::parse(&message).map_err(refused)?;
+            let message: Value =
+                serde_json::from_str(&message).map_err(|error| Failure::of_message(at, "", error.to_string()))?;
+            if api.is_none() {
+                foreign(&parsed, &message).map_err(|what| Failure::of_message(at, "", what))?;
             }
             places.push((add(json!({"type": "message", "id": format!("m{}", places.len()), "message": message}))?, at));
         }
@@ -150,26 +153,14 @@ impl Fitting {
         if fits && !asked {
             return Ok(Next::Fits(self.unchanged(tokens_before)));
         }
-        let path = self.state.path().clone();
-        let request = PlanRequest {
-            is_counted: self.state.estimator() == self.state.wanted_estimator(),
-            settings: self.state.settings().clone(),
-            learned: self.state.learned.clone(),
-            instructions: self.state.instructions().clone(),
-            keep_recent_tokens: self.params.keep_recent_tokens,
-            initiator: Initiator::User,
-            cause: if asked { Cause::Asked } else { Cause::Due },
-            insists: self.params.instructions.is_some(),
-            model: self.state.model(&path),
-            path,
-        };
-        let id = self.state.id.to_string();
-        let order =
-            PlanOrder { id: id.as_str().into(), request, authors: Authors::Anyone, former: None, stop: stop.clone() };
-        let PlanMade { planned, candidates, only, .. } = match plan(order, access) {
+        let made = match self.planned(self.params.keep_recent_tokens, access, &stop) {
             Err(Failure::NothingToCompact(_)) if fits => return Ok(Next::Fits(self.unchanged(tokens_before))),
-            made => made?,
+            // Everything would be kept, and does not fit.
+            Err(Failure::NothingToCompact(_)) if asked => self.planned(None, access, &stop),
+            made => made,
         };
+        let PlanMade { planned, candidates, only, .. } = made?;
+        let id = self.state.id.to_string();
         let order = DraftOrder {
             id: id.as_str().into(),
             trigger: OperationKind::BY_CLIENT.trigger(),
@@ -186,6 +177,26 @@ impl Fitting {
             stop,
         };
         Ok(Next::Draft(Box::new(order), Box::new(self)))
+    }
+
+    fn planned(&self, keep: Option<u64>, access: &ModelAccess, stop: &Stop) -> Result<PlanMade, Failure> {
+        let path = self.state.path().clone();
+        let request = PlanRequest {
+            is_counted: self.state.estimator() == self.state.wanted_estimator(),
+            settings: self.state.settings().clone(),
+            learned: self.state.learned.clone(),
+            instructions: self.state.instructions().clone(),
+            keep_recent_tokens: keep,
+            initiator: Initiator::User,
+            cause: if keep.is_some() { Cause::Asked } else { Cause::Due },
+            insists: self.params.instructions.is_some(),
+            model: self.state.model(&path),
+            path,
+        };
+        let id = self.state.id.to_string();
+        let order =
+            PlanOrder { id: id.as_str().into(), request, authors: Authors::Anyone, former: None, stop: stop.clone() };
+        plan(order, access)
     }
 
     /// The session that requests for the summary are made for.

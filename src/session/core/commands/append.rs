@@ -246,13 +246,7 @@ fn staged(
         is_elsewhere = elsewhere.is_some();
         let tool_of = |call: &CallId| strays.tool(at).or_else(|| tools.borrow_mut().of(call));
         let missing = Missing { model: model.clone(), api_of: &api_of, tool_of: &tool_of, now };
-        let json = in_pis_form(&message, &missing).map_err(|(path, what)| {
-            let path = match path.as_str() {
-                "" => format!("messages[{at}]"),
-                path => format!("messages[{at}].{path}"),
-            };
-            Failure::InvalidParams { path, what }
-        })?;
+        let json = in_pis_form(&message, &missing).map_err(|(path, what)| Failure::of_message(at, &path, what))?;
         let stamp = stamps.stamp();
         let behind = elsewhere.as_ref().or(parent.as_ref());
         let line = entry::line("message", &stamp, behind, &[("message", &json)]);

@@ -1,7 +1,10 @@
 //! Messages of an append in the format of a provider.
 
 use crate::{
-    conversation::{entry::Entry, message::outline::Role},
+    conversation::{
+        entry::Entry,
+        message::{known, outline::Role},
+    },
     models::ModelRef,
     protocol::{errors::Failure, types::AppendParams},
     provider::given::{self, Beside, OpenCall},
@@ -13,7 +16,7 @@ use std::{borrow::Cow, collections::HashSet, sync::Arc};
 /// The refusal of a message of which no tree is made.
 pub(super) fn too_large(at: usize) -> Failure {
     let what = format!("it has more than {} values and keys; give large data as one text", values::MOST);
-    Failure::params(format!("messages[{at}]"), what)
+    Failure::of_message(at, "", what)
 }
 
 /// The messages in pi's form, each with the place of its original.
@@ -37,7 +40,12 @@ pub(super) fn in_pis_form<'a>(
     };
     let Some(api) = params.format.and_then(crate::protocol::types::MessageFormat::api) else {
         return match beside.first() {
-            None => Ok(texts.into_iter().map(Cow::Borrowed).enumerate().collect()),
+            None => {
+                for (at, text) in texts.iter().enumerate() {
+                    known::check(text).map_err(|error| Failure::of_message(at, &error.path, error.problem))?;
+                }
+                Ok(texts.into_iter().map(Cow::Borrowed).enumerate().collect())
+            }
             Some(name) => {
                 let what = format!(
                     "`{name}` stands beside messages in a provider's format; an assistant message in the format \

@@ -1,0 +1,427 @@
+//! The members and the stop reasons of the wire formats. A misspelt one in a message of a host would be lost without an
+//! error. The lists have members that are not read, so that they are not taken for misspelt ones.
+
+use super::Invalid;
+use crate::{
+    provider::Api,
+    text::{
+        members::{Form, misspelt},
+        one_line, spelling,
+    },
+};
+
+/// A wire format by its names.
+struct Known {
+    /// A message, an item, or a whole answer.
+    message: &'static Form,
+    /// A usage.
+    usage: &'static Form,
+    /// The path of the stop reason in a whole answer, as a JSON pointer.
+    stop: &'static str,
+    /// The stop reasons.
+    stops: &'static [&'static str],
+}
+
+/// The first misspelt member of a message, with the message at the beginning of its path, or its misspelt stop reason.
+///
+/// # Errors
+/// The problem with its path.
+pub(super) fn check(api: Api, at: usize, json: &str, message: &serde_json::Value) -> Result<(), Invalid> {
+    let known = known(api);
+    let path = |path: &str| format!("messages[{at}].{path}");
+    if let Some(misspelt) = misspelt(json, known.message) {
+        return Err(Invalid { path: path(&misspelt.path), problem: misspelt.to_string() });
+    }
+    match message.pointer(known.stop).and_then(serde_json::Value::as_str) {
+        Some(stop) => {
+            let place = known.stop.trim_start_matches('/').replace("/0/", "[0].");
+            check_stop(known, stop, &path(&place))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The same for the members beside the messages.
+///
+/// # Errors
+/// The problem with its path.
+pub(super) fn check_beside(api: Api, usage: Option<&str>, stop: Option<&str>) -> Result<(), Invalid> {
+    let known = known(api);
+    if let Some(misspelt) = usage.and_then(|usage| misspelt(usage, known.usage)) {
+        return Err(Invalid { path: format!("usage.{}", misspelt.path), problem: misspelt.to_string() });
+    }
+    stop.map_or(Ok(()), |stop| check_stop(known, stop, "stopReason"))
+}
+
+/// The stop reasons of every format.
+const COMMON_STOPS: [&str; 5] = ["stop", "length", "toolUse", "error", "aborted"];
+
+/// Servers have stop reasons of their own, and write those of others in their style. So only one with other letters that looks
+/// like a known one is refused.
+fn check_stop(known: &Known, stop: &str, path: &str) -> Result<(), Invalid> {
+    let all = || known.stops.iter().copied().chain(COMMON_STOPS);
+    if all().any(|known| known == stop) {
+        return Ok(());
+    }
+    match spelling::meant_member(stop, all()).filter(|meant| !spelling::is_same(stop, meant)) {
+        Some(meant) => {
+            let problem = format!("unknown value `{}`; did you mean `{meant}`?", one_line(stop, 64));
+            Err(Invalid { path: path.to_owned(), problem })
+        }
+        None => Ok(()),
+    }
+}
+
+fn known(api: Api) -> &'static Known {
+    match api {
+        Api::Anthropic => &ANTHROPIC,
+        Api::OpenaiResponses => &RESPONSES,
+        Api::Google => &GOOGLE,
+        Api::OpenaiChat | Api::Client => &CHAT,
+    }
+}
+
+static ANTHROPIC: Known = Known {
+    message: &Form {
+        members: &["id", "type", "role", "model", "content", "stop_reason", "stop_sequence", "usage"],
+        below: &[("content", &ANTHROPIC_BLOCK), ("usage", &ANTHROPIC_USAGE)],
+    },
+    usage: &ANTHROPIC_USAGE,
+    stop: "/stop_reason",
+    stops: &[
+        "end_turn",
+        "max_tokens",
+        "stop_sequence",
+        "tool_use",
+        "pause_turn",
+        "refusal",
+        "model_context_window_exceeded",
+    ],
+};
+
+static ANTHROPIC_BLOCK: Form = Form {
+    members: &[
+        "type",
+        "text",
+        "citations",
+        "cache_control",
+        "thinking",
+        "signature",
+        "data",
+        "id",
+        "name",
+        "input",
+        "tool_use_id",
+        "content",
+        "is_error",
+        "source",
+    ],
+    below: &[("content", &ANTHROPIC_BLOCK), ("source", &ANTHROPIC_SOURCE)],
+};
+
+static ANTHROPIC_SOURCE: Form = Form::flat(&["type", "media_type", "data", "url"]);
+
+static ANTHROPIC_USAGE: Form = Form::flat(&[
+    "input_tokens",
+    "output_tokens",
+    "cache_read_input_tokens",
+    "cache_creation_input_tokens",
+    "cache_creation",
+    "service_tier",
+    "server_tool_use",
+]);
+
+static CHAT: Known = Known {
+    message: &Form {
+        members: &[
+            "role",
+            "content",
+            "name",
+            "tool_calls",
+            "tool_call_id",
+            "refusal",
+            "reasoning",
+            "reasoning_content",
+            "reasoning_details",
+            "choices",
+            "usage",
+        ],
+        below: &[
+            ("content", &CHAT_PART),
+            ("tool_calls", &CHAT_CALL),
+            ("choices", &CHAT_CHOICE),
+            ("usage", &CHAT_USAGE),
+        ],
+    },
+    usage: &CHAT_USAGE,
+    stop: "/choices/0/finish_reason",
+    stops: &["tool_calls", "content_filter", "function_call"],
+};
+
+static CHAT_PART: Form =
+    Form { members: &["type", "text", "image_url", "refusal"], below: &[("image_url", &CHAT_IMAGE)] };
+
+static CHAT_IMAGE: Form = Form::flat(&["url", "detail"]);
+
+static CHAT_CALL: Form = Form { members: &["id", "type", "index", "function"], below: &[("function", &CHAT_FUNCTION)] };
+
+static CHAT_FUNCTION: Form = Form::flat(&["name", "arguments"]);
+
+static CHAT_CHOICE: Form =
+    Form { members: &["index", "message", "finish_reason", "logprobs"], below: &[("message", &CHAT_ANSWER)] };
+
+static CHAT_ANSWER: Form = Form {
+    members: &["role", "content", "tool_calls", "refusal", "reasoning", "reasoning_content", "reasoning_details"],
+    below: &[("content", &CHAT_PART), ("tool_calls", &CHAT_CALL)],
+};
+
+static CHAT_USAGE: Form = Form {
+    members: &[
+        "prompt_tokens",
+        "completion_tokens",
+        "total_tokens",
+        "prompt_tokens_details",
+        "completion_tokens_details",
+        // Servers of other makers.
+        "input_tokens",
+        "output_tokens",
+    ],
+    below: &[("prompt_tokens_details", &CHAT_PROMPT_DETAILS), ("completion_tokens_details", &CHAT_COMPLETION_DETAILS)],
+};
+
+static CHAT_PROMPT_DETAILS: Form = Form::flat(&["cached_tokens", "audio_tokens"]);
+
+static CHAT_COMPLETION_DETAILS: Form =
+    Form::flat(&["reasoning_tokens", "audio_tokens", "accepted_prediction_tokens", "rejected_prediction_tokens"]);
+
+static RESPONSES: Known = Known {
+    message: &Form {
+        members: &[
+            "id",
+            "type",
+            "role",
+            "content",
+            "status",
+            "call_id",
+            "name",
+            "arguments",
+            "output",
+            "summary",
+            "encrypted_content",
+            "incomplete_details",
+            "usage",
+        ],
+        below: &[
+            ("content", &RESPONSES_PART),
+            // The parts of a result, or the items of a whole answer.
+            ("output", &RESPONSES_OUTPUT),
+            ("usage", &RESPONSES_USAGE),
+        ],
+    },
+    usage: &RESPONSES_USAGE,
+    stop: "/status",
+    stops: &[
+        "completed",
+        "incomplete",
+        "failed",
+        "cancelled",
+        "in_progress",
+        "max_output_tokens",
+        "content_filter",
+        "response.completed",
+        "response.incomplete",
+        "response.failed",
+        "response.cancelled",
+    ],
+};
+
+static RESPONSES_OUTPUT: Form = Form {
+    members: &[
+        "id",
+        "type",
+        "role",
+        "content",
+        "status",
+        "call_id",
+        "name",
+        "arguments",
+        "summary",
+        "encrypted_content",
+        "text",
+        "image_url",
+    ],
+    below: &[("content", &RESPONSES_PART)],
+};
+
+static RESPONSES_PART: Form =
+    Form::flat(&["type", "text", "annotations", "logprobs", "refusal", "image_url", "detail"]);
+
+static RESPONSES_USAGE: Form = Form {
+    members: &["input_tokens", "output_tokens", "total_tokens", "input_tokens_details", "output_tokens_details"],
+    below: &[("input_tokens_details", &RESPONSES_INPUT_DETAILS)],
+};
+
+static RESPONSES_INPUT_DETAILS: Form = Form::flat(&["cached_tokens", "cache_write_tokens"]);
+
+static GOOGLE: Known = Known {
+    message: &Form {
+        members: &["role", "parts", "candidates", "usageMetadata"],
+        below: &[("parts", &GOOGLE_PART), ("candidates", &GOOGLE_CANDIDATE), ("usageMetadata", &GOOGLE_USAGE)],
+    },
+    usage: &GOOGLE_USAGE,
+    stop: "/candidates/0/finishReason",
+    stops: &[
+        "STOP",
+        "MAX_TOKENS",
+        "SAFETY",
+        "RECITATION",
+        "LANGUAGE",
+        "OTHER",
+        "BLOCKLIST",
+        "PROHIBITED_CONTENT",
+        "SPII",
+        "MALFORMED_FUNCTION_CALL",
+        "IMAGE_SAFETY",
+        "UNEXPECTED_TOOL_CALL",
+    ],
+};
+
+static GOOGLE_PART: Form = Form {
+    members: &[
+        "text",
+        "thought",
+        "thoughtSignature",
+        "functionCall",
+        "functionResponse",
+        "inlineData",
+        "fileData",
+        "executableCode",
+        "codeExecutionResult",
+        "toolCall",
+        "toolResponse",
+    ],
+    below: &[("functionCall", &GOOGLE_CALL), ("functionResponse", &GOOGLE_RESPONSE), ("inlineData", &GOOGLE_DATA)],
+};
+
+static GOOGLE_CALL: Form = Form::flat(&["id", "name", "args"]);
+
+static GOOGLE_RESPONSE: Form =
+    Form { members: &["id", "name", "response", "parts"], below: &[("parts", &GOOGLE_PART)] };
+
+static GOOGLE_DATA: Form = Form::flat(&["mimeType", "data", "displayName"]);
+
+static GOOGLE_CANDIDATE: Form =
+    Form { members: &["content", "finishReason", "index", "finishMessage"], below: &[("content", &GOOGLE_CONTENT)] };
+
+static GOOGLE_CONTENT: Form = Form { members: &["role", "parts"], below: &[("parts", &GOOGLE_PART)] };
+
+static GOOGLE_USAGE: Form = Form::flat(&[
+    "promptTokenCount",
+    "cachedContentTokenCount",
+    "toolUsePromptTokenCount",
+    "candidatesTokenCount",
+    "thoughtsTokenCount",
+    "totalTokenCount",
+    "promptTokensDetails",
+    "candidatesTokensDetails",
+    "cacheTokensDetails",
+    "toolUsePromptTokensDetails",
+]);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    #[test]
+    fn misspelt_members_of_each_format_are_refused_with_their_path() {
+        let row = |api, message: Value, path: &str, meant: &str| {
+            let refused = check(api, 2, &message.to_string(), &message).expect_err(path);
+            assert_eq!(refused.path, format!("messages[2].{path}"));
+            assert!(refused.problem.contains(&format!("did you mean {meant}?")), "{refused:?}");
+        };
+        use Api::{Anthropic, Google, OpenaiChat, OpenaiResponses};
+        row(
+            Anthropic,
+            json!({"role": "assistant", "content": [], "stopReason": "end_turn"}),
+            "stopReason",
+            r#""stop_reason""#,
+        );
+        row(
+            Anthropic,
+            json!({"role": "assistant", "content": [], "stop_reason": "max_token"}),
+            "stop_reason",
+            "`max_tokens`",
+        );
+        row(
+            Anthropic,
+            json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": [{"type": "text", "cacheControl": {}}]}]}),
+            "content[0].content[0].cacheControl",
+            r#""cache_control""#,
+        );
+        row(
+            Anthropic,
+            json!({"role": "assistant", "content": "x", "usage": {"input_tokens": 1, "cache_read_tokens": 5, "ouput_tokens": 1}}),
+            "usage.ouput_tokens",
+            r#""output_tokens""#,
+        );
+        row(OpenaiChat, json!({"role": "assistant", "content": null, "tool_cals": []}), "tool_cals", r#""tool_calls""#);
+        row(
+            OpenaiChat,
+            json!({"choices": [{"message": {"role": "assistant", "toolCalls": []}}]}),
+            "choices[0].message.toolCalls",
+            r#""tool_calls""#,
+        );
+        row(
+            OpenaiChat,
+            json!({"choices": [{"message": {"role": "assistant", "content": ""}, "finish_reason": "lenght"}]}),
+            "choices[0].finish_reason",
+            "`length`",
+        );
+        row(
+            OpenaiResponses,
+            json!({"type": "function_call", "call_id": "a", "name": "f", "argument": "{}"}),
+            "argument",
+            r#""arguments""#,
+        );
+        row(OpenaiResponses, json!({"status": "incomplet", "output": []}), "status", "`incomplete`");
+        row(
+            Google,
+            json!({"role": "model", "parts": [{"functionCall": {"name": "f", "arsg": {}}}]}),
+            "parts[0].functionCall.arsg",
+            r#""args""#,
+        );
+        row(Google, json!({"candidates": [], "usageMetaData": {}}), "usageMetaData", r#""usageMetadata""#);
+    }
+
+    #[test]
+    fn members_and_stop_reasons_of_newer_servers_pass() {
+        for (api, message) in [
+            (
+                Api::Anthropic,
+                json!({"role": "assistant", "content": [{"type": "tool_use", "input": {"tpye": 1}}], "container": {}, "stop_reason": "compaction"}),
+            ),
+            (
+                Api::OpenaiChat,
+                json!({"role": "assistant", "content": "", "annotations": [], "audio": null, "tool_calls": [], "calls": 1}),
+            ),
+            (Api::OpenaiChat, json!({"choices": [{"message": {"content": ""}, "finish_reason": "STOP"}]})),
+            (Api::Google, json!({"candidates": [{"finishReason": "TOO_MANY_TOOL_CALLS"}], "modelVersion": "x"})),
+        ] {
+            assert_eq!(check(api, 0, &message.to_string(), &message), Ok(()), "{message}");
+        }
+    }
+
+    #[test]
+    fn members_beside_the_messages_are_checked_too() {
+        let usage =
+            check_beside(Api::Anthropic, Some(r#"{"input_tokens":1,"outputTokens":2}"#), None).expect_err("misspelt");
+        assert_eq!(usage.path, "usage.outputTokens");
+        let stop = check_beside(Api::Google, None, Some("MAX_TOKEN")).expect_err("misspelt");
+        assert_eq!(
+            (stop.path.as_str(), stop.problem.as_str()),
+            ("stopReason", "unknown value `MAX_TOKEN`; did you mean `MAX_TOKENS`?")
+        );
+        assert_eq!(check_beside(Api::OpenaiResponses, None, Some("toolUse")), Ok(()));
+    }
+}

@@ -1,0 +1,188 @@
+//! Misspelt members of a JSON text whose form is known. Other unknown members are allowed: a form may be extended.
+
+use crate::text::spelling;
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use std::fmt;
+
+/// The members of an object, or of each object of an array.
+#[derive(Debug)]
+pub struct Form {
+    /// The members that are read, and other ones that are known.
+    pub members: &'static [&'static str],
+    /// The members with a form of their own.
+    pub below: &'static [(&'static str, &'static Form)],
+}
+
+impl Form {
+    /// The form of an object without objects in it.
+    #[must_use]
+    pub const fn flat(members: &'static [&'static str]) -> Self {
+        Self { members, below: &[] }
+    }
+}
+
+/// A misspelt member.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Misspelt {
+    /// Its path, such as `content[0].tool_use_Id`.
+    pub path: String,
+    /// Its name.
+    pub name: String,
+    /// The known member that it looks like, which the object lacks.
+    pub meant: &'static str,
+}
+
+impl fmt::Display for Misspelt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "there is no {:?}; did you mean {:?}?", self.name, self.meant)
+    }
+}
+
+/// The unknown members of one object that are compared with the known ones. A host has a few of its own.
+const MOST_COMPARED: usize = 32;
+
+/// The first misspelt member of a JSON text: one that looks like a known member that its object does not have. A text that
+/// is no JSON has none.
+#[must_use]
+pub fn misspelt(json: &str, form: &Form) -> Option<Misspelt> {
+    let mut found = None;
+    let seed = Look { form, path: &Path::Root, found: &mut found };
+    seed.deserialize(&mut serde_json::Deserializer::from_str(json)).ok()?;
+    found
+}
+
+/// The way to a value.
+enum Path<'a> {
+    Root,
+    Member(&'a Path<'a>, &'a str),
+    Item(&'a Path<'a>, usize),
+}
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Root => Ok(()),
+            Self::Member(Self::Root, name) => f.write_str(name),
+            Self::Member(around, name) => write!(f, "{around}.{name}"),
+            Self::Item(around, at) => write!(f, "{around}[{at}]"),
+        }
+    }
+}
+
+/// Looks at a value of a form.
+struct Look<'a> {
+    form: &'a Form,
+    path: &'a Path<'a>,
+    found: &'a mut Option<Misspelt>,
+}
+
+impl<'de> DeserializeSeed<'de> for Look<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<(), D::Error> {
+        reader.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Look<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let Self { form, path, found } = self;
+        let mut has = Vec::new();
+        let mut unknown = Vec::new();
+        while let Some(name) = map.next_key::<std::borrow::Cow<'de, str>>()? {
+            match form.members.iter().find(|member| **member == name) {
+                Some(member) => has.push(*member),
+                None if unknown.len() < MOST_COMPARED => unknown.push(name.to_string()),
+                None => {}
+            }
+            match form.below.iter().find(|(member, _)| *member == name) {
+                Some((member, form)) => {
+                    map.next_value_seed(Look { form, path: &Path::Member(path, member), found: &mut *found })?;
+                }
+                None => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        let lacks = || form.members.iter().copied().filter(|member| !has.contains(member));
+        let first = unknown.into_iter().find_map(|name| Some((spelling::meant_member(&name, lacks())?, name)));
+        if let (None, Some((meant, name))) = (&found, first) {
+            *found = Some(Misspelt { path: Path::Member(path, &name).to_string(), name, meant });
+        }
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        let Self { form, path, found } = self;
+        let mut at = 0;
+        while items.next_element_seed(Look { form, path: &Path::Item(path, at), found: &mut *found })?.is_some() {
+            at += 1;
+        }
+        Ok(())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static BLOCK: Form = Form { members: &["type", "text", "content", "isError"], below: &[("content", &BLOCK)] };
+    static MESSAGE: Form = Form { members: &["role", "stopReason", "content", "model"], below: &[("content", &BLOCK)] };
+
+    #[test]
+    fn the_first_member_that_looks_like_a_missing_one_is_found() {
+        for (json, expected) in [
+            (r#"{"role":"a","stopReson":"x"}"#, Some(("stopReson", "stopReason"))),
+            (r#"{"role":"a","stop_reason":"x"}"#, Some(("stop_reason", "stopReason"))),
+            (r#"{"content":[7,"x",{"type":"text"},{"isEror":true}]}"#, Some(("content[3].isEror", "isError"))),
+            (
+                r#"{"content":{"content":[{"content":[{"tpye":1}]}]}}"#,
+                Some(("content.content[0].content[0].tpye", "type")),
+            ),
+            // Members of a host's own.
+            (r#"{"role":"a","mine":{"stopReson":1},"stopReason":"x","stopReasons":[],"mode":1}"#, None),
+            (r#"{"stopReson":"#, None),
+            ("null", None),
+            ("1e400", None),
+        ] {
+            let found = misspelt(json, &MESSAGE);
+            let found = found.as_ref().map(|it| (it.path.as_str(), it.meant));
+            assert_eq!(found, expected, "{json}");
+        }
+    }
+
+    #[test]
+    fn a_million_unknown_members_are_not_all_compared() {
+        let many: String = (0..1_000_000).map(|at| format!(r#""key{at}":1,"#)).collect();
+        let json = format!(r#"{{{many}"stopReson":"x"}}"#);
+        assert_eq!(misspelt(&json, &MESSAGE), None);
+    }
+}
