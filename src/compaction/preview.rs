@@ -1,7 +1,15 @@
 //! A preview of a compaction: the effects of a plan, without a summary.
 
-use super::{draft, plan::Plan};
-use crate::{conversation::entry::Entry, prompts::Prompt, settings::Settings, summary::files::FileLists};
+use super::{
+    draft::{self, Draft},
+    plan::Plan,
+};
+use crate::{
+    conversation::entry::Entry,
+    prompts::Prompt,
+    settings::Settings,
+    summary::{extractive::Summary, files::FileLists},
+};
 use std::sync::Arc;
 
 /// The effects that a plan would have.
@@ -35,11 +43,9 @@ impl Preview {
     /// Previews a plan. The texts are redacted as those of a summary, because they reach the client too.
     #[must_use]
     pub fn of(plan: &Plan, settings: &Settings) -> Self {
-        let clean = |text: &str| settings.redaction.secrets().clean(text);
-        let span = plan.span();
-        let in_context = |entries: &[Arc<Entry>]| entries.iter().filter(|entry| entry.in_context()).count();
         let scale = plan.demand.scale;
-        let summarized: u64 = span.messages().iter().map(|entry| u64::from(entry.tokens(scale.estimator()))).sum();
+        let summarized: u64 =
+            plan.span().messages().iter().map(|entry| u64::from(entry.tokens(scale.estimator()))).sum();
         let summary = plan.demand.budget.summary_cap().min(scale.size(summarized));
         // The frame around the summary, and the newest user message after it.
         let frame = scale.text(plan.prompts.get(Prompt::CompactionSummaryContext))
@@ -49,9 +55,36 @@ impl Preview {
                 .todos(plan.path())
                 .map_or(0, |todos| scale.text(plan.prompts.get(Prompt::TodosContext)) + scale.text(&todos.lines()))
             + plan.prompts.transcript_hint().map_or(0, |hint| scale.text(&hint));
-        let before = draft::size_before(plan);
         let said: u64 = plan.user_messages().iter().map(|said| scale.text(&said.text)).sum();
         let largest = plan.demand.budget.overhead() + plan.kept_tokens() + said + summary + frame;
+        Self::of_size(plan, largest, settings)
+    }
+
+    /// Previews a draft, whose plan may keep less than the one that it was made for. Its summary stays, or a model writes another one
+    /// for its plan.
+    #[must_use]
+    pub fn of_draft(draft: &Draft, by_model: bool, settings: &Settings) -> Self {
+        let largest = match by_model {
+            true => {
+                let without = Draft::extracted(draft.plan.clone(), Summary::default(), draft.edits.clone());
+                draft.tokens_after.max(without.tokens_after + draft.room_for_summary())
+            }
+            false => draft.tokens_after,
+        };
+        Self::of_size(&draft.plan, largest, settings)
+    }
+
+    /// Previews a plan that makes nothing smaller.
+    #[must_use]
+    pub fn that_does_not_shrink(plan: &Plan, settings: &Settings) -> Self {
+        Self::of_size(plan, draft::size_before(plan).max(plan.demand.tokens_before), settings)
+    }
+
+    fn of_size(plan: &Plan, largest: u64, settings: &Settings) -> Self {
+        let clean = |text: &str| settings.redaction.secrets().clean(text);
+        let span = plan.span();
+        let in_context = |entries: &[Arc<Entry>]| entries.iter().filter(|entry| entry.in_context()).count();
+        let before = draft::size_before(plan);
         Self {
             history_messages: in_context(plan.history()),
             turn_prefix_messages: in_context(plan.turn_prefix()),

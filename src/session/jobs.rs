@@ -17,6 +17,7 @@ use super::{founding::Founding, source::SourceOrder, stop::Stop};
 use crate::{
     ask::{access::ModelAccess, rank::Rank},
     compaction::{
+        ladder::{self, NoDraft},
         native::NativeOrder,
         plan::Plan,
         preview::Preview,
@@ -39,7 +40,7 @@ use crate::{
     },
     provider::keys,
     settings::Sourced,
-    summary::extractive::Wishes,
+    summary::{cleaner::Cleaner, extractive::Wishes},
 };
 use hooks::HookOrder;
 use std::{
@@ -261,6 +262,7 @@ pub fn plan(order: PlanOrder, access: &ModelAccess) -> Result<PlanMade, Failure>
 pub fn dry_run(
     request: PlanRequest,
     authors: &Authors,
+    focus: &Focus,
     access: &ModelAccess,
     stop: &dyn Fn() -> bool,
 ) -> Result<Preparation, Failure> {
@@ -269,25 +271,44 @@ pub fn dry_run(
         let settings = request.settings.clone();
         let candidates = candidates(&request, authors, None, access)?;
         let planned = request.plan(stop)?;
-        let preparation = preparation(&planned.plan, &candidates, &settings, stop);
+        let preparation = preparation(planned.plan, &candidates, focus, &settings, stop);
         go_on()?;
         Ok(preparation)
     })
 }
 
-/// The effect of a compaction by this plan.
+/// The effect of a compaction by this plan. Where the kept part has to be smaller than demanded, it is that of the plan that fits.
 #[must_use]
 pub fn preparation(
-    plan: &Plan,
+    plan: Plan,
     candidates: &[Result<Candidate, Unfit>],
+    focus: &Focus,
     settings: &Sourced,
     stop: &dyn Fn() -> bool,
 ) -> Preparation {
     let summarizer = candidates.iter().find_map(|it| it.as_ref().ok());
-    let requests = summarizer.map(|it| draft::requests(plan, it, settings, stop));
+    let fits = || summarizer.is_some() && ladder::room_at_once(&plan).is_some();
+    let drafted = (!fits()).then(|| {
+        let cleaner = Cleaner::new(&settings.settings);
+        ladder::extracted(plan.clone(), &settings.settings, &cleaner, focus.wishes(), stop)
+    });
+    let (plan, preview) = match drafted {
+        Some(Ok(draft)) => {
+            let preview = Preview::of_draft(&draft, summarizer.is_some(), &settings.settings);
+            (draft.plan, preview)
+        }
+        Some(Err(NoDraft::WouldNotShrink)) => {
+            let preview = Preview::that_does_not_shrink(&plan, &settings.settings);
+            (plan, preview)
+        }
+        _ => {
+            let preview = Preview::of(&plan, &settings.settings);
+            (plan, preview)
+        }
+    };
+    let requests = summarizer.map(|it| draft::requests(&plan, it, settings, stop));
     let summarizer = summarizer.and_then(|it| it.named().cloned());
-    let preview = Preview::of(plan, &settings.settings);
-    Preparation::of(plan, preview, summarizer, requests.unwrap_or(0))
+    Preparation::of(&plan, preview, summarizer, requests.unwrap_or(0))
 }
 
 /// The models that may write a summary for a session with this model, in order.

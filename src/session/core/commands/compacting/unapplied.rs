@@ -60,10 +60,10 @@ pub(super) fn plan(base: &mut Base, params: CompactParams, authors: Authors, tic
     let Some(planning) = planning(base, &params) else {
         return base.await_index(Command::Compact(params), ticket);
     };
-    let stop = base.reads.stop.clone();
+    let (stop, focus) = (base.reads.stop.clone(), Focus::of(params));
     let read = move |access: &ModelAccess, blocking: &Blocking| {
         let stop = || stop.requested() || blocking.is_stopped();
-        let planned = planning(blocking).and_then(|request| jobs::dry_run(request, &authors, access, &stop));
+        let planned = planning(blocking).and_then(|request| jobs::dry_run(request, &authors, &focus, access, &stop));
         Answer::from(planned.map(|plan| CompactAnswer::DryRun { preparation: Box::new(plan), draft: None }))
     };
     base.reads.start_outside(ticket, read);
@@ -88,7 +88,8 @@ pub(super) fn begin(base: &mut Base, params: CompactParams, authors: Authors, ti
         let order = PlanOrder { id: id.clone(), request, authors, former: None, stop: stop.clone() };
         let PlanMade { planned, candidates, only, .. } = jobs::plan(order, access)?;
         if let Some(shown) = shown {
-            let _ = shown.set(jobs::preparation(&planned.plan, &candidates, &settings, &|| stop.requested()));
+            let _ = shown
+                .set(jobs::preparation(planned.plan.clone(), &candidates, &focus, &settings, &|| stop.requested()));
         }
         Ok(DraftOrder {
             id,
