@@ -11,12 +11,7 @@ use clap::{
     builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser},
     error::ContextValue,
 };
-use std::{
-    io::{IsTerminal, Write},
-    num::NonZeroUsize,
-    path::PathBuf,
-    process::ExitCode,
-};
+use std::{io::IsTerminal, num::NonZeroUsize, path::PathBuf, process::ExitCode};
 use tracing_subscriber::{Layer, filter::Targets, layer::SubscriberExt, util::SubscriberInitExt};
 
 /// Keeps the sessions of LLM agents inside the model's window, over JSON-RPC.
@@ -152,7 +147,8 @@ enum Command {
     },
     /// Write a session into a new file, as Markdown or JSON lines.
     ///
-    /// Markdown is for a person. A file whose name ends with .jsonl has every entry.
+    /// Markdown is for a person: the name ends with .md, .markdown or .txt, or has no ending. A file whose name ends with
+    /// .jsonl has every entry.
     Export {
         /// A session file, or the beginning of the id of a session of the data folder.
         #[arg(value_name = "FILE|ID")]
@@ -418,7 +414,8 @@ fn main() -> ExitCode {
         Command::Man { out } => cli::man::run(Arguments::command(), &out),
         Command::Schema { out } => cli::schema::run(&out),
     };
-    match done {
+    // An error of the command says more than one of its output.
+    match done.and_then(|code| cli::print::end().map(|()| code)) {
         Ok(code) => ExitCode::from(u8::try_from(code).unwrap_or(1)),
         Err(error) => {
             cli::print::note(&cli::print::words::in_shell(&error));
@@ -447,6 +444,6 @@ fn completions(shell: clap_complete::Shell) -> i32 {
     // Gathered first: the generator does not expect that somebody stops reading.
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut Arguments::command(), "abridged", &mut text);
-    let _ = std::io::stdout().write_all(&text);
+    cli::print::bytes(&text);
     0
 }

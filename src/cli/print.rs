@@ -12,6 +12,7 @@ use std::{
     borrow::Cow,
     fmt,
     io::{self, BufWriter, IsTerminal, StdoutLock, Write},
+    sync::OnceLock,
 };
 
 /// A writer for the texts of a command.
@@ -65,19 +66,55 @@ impl<W: Write> Printer<W> {
     }
 }
 
+/// The first error of a write to stdout. A closed pipe is none: the reader has read enough.
+static NOT_WRITTEN: OnceLock<String> = OnceLock::new();
+
+/// A stdout whose first error fails the command, whoever prints.
+pub(super) struct Stdout<W>(W);
+
+impl<W: Write> Write for Stdout<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes).inspect_err(not_written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush().inspect_err(not_written)
+    }
+}
+
+fn not_written(error: &io::Error) {
+    if !matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::Interrupted) {
+        let _ = NOT_WRITTEN.set(error.to_string());
+    }
+}
+
+/// Ends the output of a command.
+///
+/// # Errors
+/// When a part of it could not be written.
+pub fn end() -> Result<(), String> {
+    let _ = Stdout(io::stdout()).flush();
+    NOT_WRITTEN.get().map_or(Ok(()), |error| Err(format!("stdout: {error}; the output is not whole")))
+}
+
 /// A printer of lines to stdout.
-pub(super) fn stdout() -> Printer<io::Stdout> {
-    Printer::to(io::stdout(), Form::Text)
+pub(super) fn stdout() -> Printer<Stdout<io::Stdout>> {
+    Printer::to(Stdout(io::stdout()), Form::Text)
 }
 
 /// A printer of JSON to stdout.
-pub(super) fn json() -> Printer<io::Stdout> {
-    Printer::to(io::stdout(), Form::Json)
+pub(super) fn json() -> Printer<Stdout<io::Stdout>> {
+    Printer::to(Stdout(io::stdout()), Form::Json)
 }
 
 /// A printer to stdout for a large output. It is flushed at the end.
-pub(super) fn buffered(form: Form) -> Printer<BufWriter<StdoutLock<'static>>> {
-    Printer::to(BufWriter::new(io::stdout().lock()), form)
+pub(super) fn buffered(form: Form) -> Printer<BufWriter<Stdout<StdoutLock<'static>>>> {
+    Printer::to(BufWriter::new(Stdout(io::stdout().lock())), form)
+}
+
+/// Prints bytes to stdout as they are.
+pub fn bytes(bytes: &[u8]) {
+    let _ = Stdout(io::stdout()).write_all(bytes);
 }
 
 /// Prints a line to stdout. A closed pipe is no error: the reader has read enough.
