@@ -42,6 +42,9 @@ pub fn run(request: &Request) -> Result<i32, String> {
     if !request.json {
         let paint = Paint::for_stdout();
         matches.iter().for_each(|found| print::line(&line(found, &paint)));
+        if matches.is_empty() {
+            print::note(&format!("no entry has the text {:?}", request.text));
+        }
         if !answer["nextCursor"].is_null() {
             print::note(&format!("there are more; --limit shows more than {}", request.limit));
         }

@@ -51,6 +51,9 @@ pub fn run(request: &Request) -> Result<i32, String> {
             None => summary(&open()?, request.session.as_deref())?,
         },
     };
+    if entry.is_placeholder() {
+        return Err(broken(&path, &entry));
+    }
     if request.json {
         let line: Value = serde_json::from_str(entry.line()).map_err(|error| error.to_string())?;
         print::document(&line);
@@ -129,6 +132,18 @@ fn entry(file: &SessionFile, id: &str) -> Result<Arc<Entry>, String> {
         [] => Err(format!("no entry has an id that begins with {}; abridged tree lists them", plain(id))),
         _ => Err(format!("several entries have an id that begins with {}; write more of it", plain(id))),
     }
+}
+
+/// The error about an entry whose line is broken.
+fn broken(path: &Path, entry: &Entry) -> String {
+    let line: Value = serde_json::from_str(entry.line()).unwrap_or_default();
+    format!(
+        "the line of entry {} is damaged, and no context has it; its {} bytes are in {} from byte {} on",
+        plain(entry.id.as_str()),
+        line["data"]["length"],
+        plain(&path.display().to_string()),
+        line["data"]["offset"]
+    )
 }
 
 /// The line above an entry.

@@ -32,7 +32,7 @@ pub fn run(request: &Request) -> Result<i32, String> {
     let percent =
         usage["percent"].as_f64().map(|percent| format!(", {percent:.0} % of the window")).unwrap_or_default();
     print_sentences(&format!(
-        "Undone: the context has {} tokens again ({} before){percent}. The summary stays in the file.",
+        "Undone: the context has {} tokens ({} with the summary){percent}. The summary stays in the file.",
         grouped(&usage["contextTokens"]),
         grouped(&before)
     ));

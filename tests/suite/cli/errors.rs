@@ -7,7 +7,7 @@ use std::{
     fs::{self, File},
     io::Write,
     os::unix::fs::PermissionsExt,
-    process::Command,
+    process::{Command, Stdio},
 };
 
 /// Words of the wire that no error of a shell has.
@@ -151,6 +151,8 @@ fn nothing_to_do_says_why_and_what_to_do_instead() {
         assert!(err.contains(part), "{arguments:?}: {err}");
     }
     assert!(error(&home, &["show", name, "e"], 1).contains("write more of it"));
+    let err = error(&home, &["search", name, "wombat"], 1);
+    assert!(err.contains("no entry has the text \"wombat\""), "{err}");
     let (code, _, err) = command(&home, &["search", name, ""]);
     assert!(code == Some(1) && err.contains("the text to find is empty; give at least one character"), "{err}");
     assert_eq!(command(&home, &["compact", name, "--keep", "500"]).0, Some(0));
@@ -203,6 +205,7 @@ fn an_export_that_cannot_be_written_leaves_nothing() {
         (at("out"), "there is something of this name already; name a new file"),
         (name.to_owned(), "there is something of this name already; name a new file"),
         ("/dev/full".to_owned(), "there is something of this name already; name a new file"),
+        (at("new.pdf"), "nothing is written as .pdf; name a file that ends with .md for Markdown"),
         (at("no/out.md"), "name a new file in a folder that exists"),
     ] {
         let err = error(&home, &["export", name, &out], 1);
@@ -219,4 +222,52 @@ fn an_export_that_cannot_be_written_leaves_nothing() {
     let (code, _, err) = run(full);
     assert!(code == Some(1) && err.contains("nothing is left of it; make room, then try again"), "{err}");
     assert_eq!(fs::read_dir(at("out")).expect("a folder").count(), 0);
+}
+
+#[test]
+fn a_damaged_line_is_named_with_its_place() {
+    let home = Home::new();
+    let path = session_of(&home, "damaged", &turns(4));
+    let text = fs::read_to_string(&path).expect("a file");
+    let lines: Vec<&str> = text.lines().collect();
+    let [first, second, rest @ ..] = &lines[..] else { unreachable!("a header and messages") };
+    let cut = &second[..second.len() - 40];
+    fs::write(&path, format!("{first}\n{cut}\n{}\n", rest.join("\n"))).expect("a file");
+    let id = serde_json::from_str::<serde_json::Value>(second).expect("JSON")["id"].as_str().expect("an id").to_owned();
+    let name = path.to_str().expect("text");
+    let err = error(&home, &["show", name, &id], 1);
+    let place = format!("its {} bytes are in {name} from byte {} on", cut.len(), first.len() + 1);
+    assert!(err.contains(&place), "{err}");
+}
+
+#[test]
+fn an_output_that_cannot_be_written_fails_the_command() {
+    let home = Home::new();
+    let [path, fresh] = ["written", "fresh"].map(|name| session_of(&home, name, &turns(30)));
+    let (name, fresh) = (path.to_str().expect("text"), fresh.to_str().expect("text"));
+    assert_eq!(command(&home, &["compact", name, "--keep", "500"]).0, Some(0));
+    for arguments in [
+        vec!["show", name],
+        vec!["show", name, "--json"],
+        vec!["tail", name],
+        vec!["tree", name],
+        vec!["search", name, "part"],
+        vec!["doctor"],
+        vec!["sessions"],
+        vec!["compact", fresh, "--keep", "500", "--dry-run"],
+        vec!["completions", "bash"],
+        vec!["report", name],
+    ] {
+        let mut command = home.command();
+        command.args(&arguments).stdout(File::options().write(true).open("/dev/full").expect("a device"));
+        let done = command.output().expect("it runs");
+        let err = String::from_utf8_lossy(&done.stderr);
+        assert_eq!(done.status.code(), Some(1), "{arguments:?}: {err}");
+        assert!(err.contains("stdout") && err.contains("No space left on device"), "{arguments:?}: {err}");
+        // A reader that has read enough is no error.
+        let mut closed = home.command();
+        let mut child = closed.args(&arguments).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it runs");
+        drop(child.stdout.take());
+        assert_eq!(child.wait().expect("it ends").code(), Some(0), "{arguments:?}");
+    }
 }
