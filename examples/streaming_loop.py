@@ -160,9 +160,9 @@ def stream(body, answer):
 def turn(request):
     """Runs the model and its tools until the turn ends. Returns the reason for its end."""
     def report(messages, **facts):
-        return call("session/append", sessionId=session, format=FORMAT, messages=messages, **facts)["next"]
+        return call("session/append", sessionId=session, format=FORMAT, messages=messages, **facts)
 
-    report([{"role": "user", "content": request}])
+    asked = report([{"role": "user", "content": request}])["entryIds"][0]
     failures = empty = 0
     while True:
         context = call("session/context", sessionId=session, format=FORMAT, wait=True)
@@ -173,7 +173,7 @@ def turn(request):
             report([answer.whole()], stopReason="aborted", **of)  # it stays in the file and is in no context
             return "aborted"
         except Refused as error:
-            next_step = report([], errorMessage=str(error), **of)
+            next_step = report([], errorMessage=str(error), **of)["next"]
             if next_step.get("willRetry"):
                 continue  # too long: the next context fits
             failures += 1
@@ -188,12 +188,14 @@ def turn(request):
             time.sleep(failures)
             continue
         print()
-        next_step = report([answer.whole()], usage=answer.usage, stopReason=answer.stop, **of)
+        next_step = report([answer.whole()], usage=answer.usage, stopReason=answer.stop, **of)["next"]
         failures = 0
         if next_step.get("willRetry"):
             continue  # cut off inside of a call or before any text: no call of this answer runs
-        if answer.stop in ("refusal", "content_filter"):
-            return "declined"  # neither the answer nor a part of it is in a context
+        if answer.stop in ("refusal", "content_filter") or answer.message.get("refusal"):
+            # The answer is in no context, and the request would be declined again.
+            call("session/navigate", sessionId=session, targetEntryId=asked, wait=True)
+            return "declined"
         if answer.stop in ("max_tokens", "length", "model_context_window_exceeded"):
             return "cut off"  # the text stays, and a request "Go on." continues it
         results = answer.results()
@@ -203,8 +205,6 @@ def turn(request):
             continue
         elif any(block.get("text") for block in answer.content) or answer.message.get("content"):
             return "done"
-        elif answer.message.get("refusal"):
-            return "declined"
         else:
             empty += 1  # an empty answer is in no context: the same request once more
             if empty > 1:

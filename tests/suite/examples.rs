@@ -357,6 +357,9 @@ fn the_streaming_loop_tells_each_end_of_an_answer() {
             ("Cut here", true),
             ("Filtered here", false),
             ("I will not.", false),
+            // The requests that were declined.
+            ("Turn 4", false),
+            ("Turn 5", false),
             ("Torn off", false),
             ("Half", false),
             ("Connected.", true),
