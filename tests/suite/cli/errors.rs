@@ -256,7 +256,7 @@ fn an_output_that_cannot_be_written_fails_the_command() {
         vec!["sessions"],
         vec!["compact", fresh, "--keep", "500", "--dry-run"],
         vec!["completions", "bash"],
-        vec!["report", name],
+        vec!["report", name, "-o", "-"],
     ] {
         let mut command = home.command();
         command.args(&arguments).stdout(File::options().write(true).open("/dev/full").expect("a device"));
