@@ -99,9 +99,11 @@ pub fn check(json: &str) -> Result<(), NotAMessage> {
     Ok(())
 }
 
-/// A host may pass on a stop reason of its provider that nobody knows, so only one that looks like a known one is refused.
+/// A host may pass on a stop reason of its provider, so only a misspelt one is refused, and one with an effect in another style.
 fn check_stop_reason(stop: &str) -> Result<(), NotAMessage> {
+    let has_effect = |reason: &str| matches!(reason, "length" | "error" | "aborted");
     let meant = spelling::meant_member(stop, STOP_REASONS.into_iter()).filter(|meant| *meant != stop);
+    let meant = meant.filter(|meant| has_effect(meant) || !spelling::is_same(stop, meant));
     meant.map_or(Ok(()), |meant| {
         let (found, known) = (one_line(stop, 64), STOP_REASONS.join("`, `"));
         let problem = format!("unknown value `{found}`, expected one of `{known}`; did you mean `{meant}`?");
@@ -178,12 +180,13 @@ mod tests {
     #[test]
     fn misspelt_stop_reasons_and_usages_without_a_count_are_refused() {
         let check = |members: &str| check(&format!(r#"{{"role":"assistant","content":[],{members}}}"#));
-        for known in ["toolUse", "max_tokens", "refusal"] {
+        for known in ["toolUse", "tool_use", "STOP", "max_tokens", "refusal"] {
             assert!(check(&format!(r#""stopReason":"{known}""#)).is_ok(), "{known}");
         }
         for (members, path, part) in [
             (r#""stopReason":"stpo""#, "stopReason", "`error`, `aborted`; did you mean `stop`?"),
-            (r#""stopReason":"tool_use""#, "stopReason", "did you mean `toolUse`?"),
+            (r#""stopReason":"tolUse""#, "stopReason", "did you mean `toolUse`?"),
+            (r#""stopReason":"Length""#, "stopReason", "did you mean `length`?"),
             (r#""usage":{"input_tokens":7,"output_tokens":1}"#, "usage", "expected input, output"),
         ] {
             let refused = check(members).expect_err(members);

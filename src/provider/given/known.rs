@@ -18,7 +18,7 @@ struct Known {
     usage: &'static Form,
     /// The path of the stop reason in a whole answer, as a JSON pointer.
     stop: &'static str,
-    /// The stop reasons.
+    /// The stop reasons that have an effect.
     stops: &'static [&'static str],
 }
 
@@ -53,16 +53,13 @@ pub(super) fn check_beside(api: Api, usage: Option<&str>, stop: Option<&str>) ->
     stop.map_or(Ok(()), |stop| check_stop(known, stop, "stopReason"))
 }
 
-/// The stop reasons of every format.
-const COMMON_STOPS: [&str; 5] = ["stop", "length", "toolUse", "error", "aborted"];
+/// The stop reasons of every format that have an effect.
+const COMMON_STOPS: [&str; 3] = ["length", "error", "aborted"];
 
 /// Servers have stop reasons of their own, and write those of others in their style. So only one with other letters that looks
-/// like a known one is refused.
+/// like one with an effect is refused.
 fn check_stop(known: &Known, stop: &str, path: &str) -> Result<(), Invalid> {
     let all = || known.stops.iter().copied().chain(COMMON_STOPS);
-    if all().any(|known| known == stop) {
-        return Ok(());
-    }
     match spelling::meant_member(stop, all()).filter(|meant| !spelling::is_same(stop, meant)) {
         Some(meant) => {
             let problem = format!("unknown value `{}`; did you mean `{meant}`?", one_line(stop, 64));
@@ -88,15 +85,7 @@ static ANTHROPIC: Known = Known {
     },
     usage: &ANTHROPIC_USAGE,
     stop: "/stop_reason",
-    stops: &[
-        "end_turn",
-        "max_tokens",
-        "stop_sequence",
-        "tool_use",
-        "pause_turn",
-        "refusal",
-        "model_context_window_exceeded",
-    ],
+    stops: &["max_tokens", "model_context_window_exceeded", "refusal"],
 };
 
 static ANTHROPIC_BLOCK: Form = Form {
@@ -115,6 +104,9 @@ static ANTHROPIC_BLOCK: Form = Form {
         "content",
         "is_error",
         "source",
+        // Of documents.
+        "title",
+        "context",
     ],
     below: &[("content", &ANTHROPIC_BLOCK), ("source", &ANTHROPIC_SOURCE)],
 };
@@ -155,7 +147,7 @@ static CHAT: Known = Known {
     },
     usage: &CHAT_USAGE,
     stop: "/choices/0/finish_reason",
-    stops: &["tool_calls", "content_filter", "function_call"],
+    stops: &["content_filter"],
 };
 
 static CHAT_PART: Form =
@@ -175,24 +167,17 @@ static CHAT_ANSWER: Form = Form {
     below: &[("content", &CHAT_PART), ("tool_calls", &CHAT_CALL)],
 };
 
-static CHAT_USAGE: Form = Form {
-    members: &[
-        "prompt_tokens",
-        "completion_tokens",
-        "total_tokens",
-        "prompt_tokens_details",
-        "completion_tokens_details",
-        // Servers of other makers.
-        "input_tokens",
-        "output_tokens",
-    ],
-    below: &[("prompt_tokens_details", &CHAT_PROMPT_DETAILS), ("completion_tokens_details", &CHAT_COMPLETION_DETAILS)],
-};
-
-static CHAT_PROMPT_DETAILS: Form = Form::flat(&["cached_tokens", "audio_tokens"]);
-
-static CHAT_COMPLETION_DETAILS: Form =
-    Form::flat(&["reasoning_tokens", "audio_tokens", "accepted_prediction_tokens", "rejected_prediction_tokens"]);
+// Servers name other counts in the details.
+static CHAT_USAGE: Form = Form::flat(&[
+    "prompt_tokens",
+    "completion_tokens",
+    "total_tokens",
+    "prompt_tokens_details",
+    "completion_tokens_details",
+    // Servers of other makers.
+    "input_tokens",
+    "output_tokens",
+]);
 
 static RESPONSES: Known = Known {
     message: &Form {
@@ -221,14 +206,11 @@ static RESPONSES: Known = Known {
     usage: &RESPONSES_USAGE,
     stop: "/status",
     stops: &[
-        "completed",
         "incomplete",
         "failed",
         "cancelled",
-        "in_progress",
         "max_output_tokens",
         "content_filter",
-        "response.completed",
         "response.incomplete",
         "response.failed",
         "response.cancelled",
@@ -256,12 +238,8 @@ static RESPONSES_OUTPUT: Form = Form {
 static RESPONSES_PART: Form =
     Form::flat(&["type", "text", "annotations", "logprobs", "refusal", "image_url", "detail"]);
 
-static RESPONSES_USAGE: Form = Form {
-    members: &["input_tokens", "output_tokens", "total_tokens", "input_tokens_details", "output_tokens_details"],
-    below: &[("input_tokens_details", &RESPONSES_INPUT_DETAILS)],
-};
-
-static RESPONSES_INPUT_DETAILS: Form = Form::flat(&["cached_tokens", "cache_write_tokens"]);
+static RESPONSES_USAGE: Form =
+    Form::flat(&["input_tokens", "output_tokens", "total_tokens", "input_tokens_details", "output_tokens_details"]);
 
 static GOOGLE: Known = Known {
     message: &Form {
@@ -271,18 +249,14 @@ static GOOGLE: Known = Known {
     usage: &GOOGLE_USAGE,
     stop: "/candidates/0/finishReason",
     stops: &[
-        "STOP",
         "MAX_TOKENS",
         "SAFETY",
         "RECITATION",
-        "LANGUAGE",
-        "OTHER",
         "BLOCKLIST",
         "PROHIBITED_CONTENT",
         "SPII",
         "MALFORMED_FUNCTION_CALL",
         "IMAGE_SAFETY",
-        "UNEXPECTED_TOOL_CALL",
     ],
 };
 
@@ -406,6 +380,11 @@ mod tests {
                 json!({"role": "assistant", "content": "", "annotations": [], "audio": null, "tool_calls": [], "calls": 1}),
             ),
             (Api::OpenaiChat, json!({"choices": [{"message": {"content": ""}, "finish_reason": "STOP"}]})),
+            (
+                Api::OpenaiChat,
+                json!({"choices": [{"message": {"content": ""}, "finish_reason": "tool_call"}], "usage": {"prompt_tokens": 1, "prompt_tokens_details": {"cache_tokens": 1}}}),
+            ),
+            (Api::Anthropic, json!({"role": "user", "content": [{"type": "document", "context": "x"}]})),
             (Api::Google, json!({"candidates": [{"finishReason": "TOO_MANY_TOOL_CALLS"}], "modelVersion": "x"})),
         ] {
             assert_eq!(check(api, 0, &message.to_string(), &message), Ok(()), "{message}");
