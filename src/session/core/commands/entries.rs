@@ -157,7 +157,8 @@ fn read_entry(base: &mut Base, params: EntryParams, ticket: Ticket) {
 fn entries_in_memory(state: &State, params: &EntriesParams) -> Option<EntriesAnswer> {
     let by_ids = params.branch != Some(Branch::All) && !state.history().index().is_some_and(Index::has_twins);
     if params.before.is_some() {
-        let (page, next) = by_ids.then(|| page_before(state.path(), params)).flatten()?;
+        let ids = if state.history().index().is_some() { Ids::Unique } else { Ids::Unknown };
+        let (page, next) = by_ids.then(|| page_before(state.path(), params, ids)).flatten()?;
         return Some(page.answer_backwards(state.visible_leaf(), next));
     }
     let (page, next) = by_ids.then(|| page_of(state.path(), params)).flatten()?;
@@ -180,9 +181,18 @@ fn page_of<'a>(path: &Path, params: &'a EntriesParams) -> Option<(Page<'a>, Opti
     }
 }
 
+/// The ids of the entries of a session.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ids {
+    /// Each is the id of one entry.
+    Unique,
+    /// Several entries may have one.
+    Unknown,
+}
+
 /// A page of a path before a cursor, and its next cursor; `None` where only other entries belong to it, or where the id of its
 /// oldest entry means a later entry of the path. The page is short where the path in memory begins in it.
-fn page_before<'a>(path: &Path, params: &'a EntriesParams) -> Option<(Page<'a>, Option<EntryId>)> {
+fn page_before<'a>(path: &Path, params: &'a EntriesParams, ids: Ids) -> Option<(Page<'a>, Option<EntryId>)> {
     let before = params.before.as_ref()?;
     let end = if before.as_str() == LEAF { path.len() } else { path.position(before)? };
     let mut page = Page::new(params);
@@ -194,7 +204,9 @@ fn page_before<'a>(path: &Path, params: &'a EntriesParams) -> Option<(Page<'a>, 
             Some(oldest) => oldest,
         },
     };
-    (path.position(&oldest.id) == Some(end - 1 - oldest.number)).then_some((page, Some(oldest.id)))
+    // The path is searched from its end, so this takes as long as all pages before.
+    let means_it = ids == Ids::Unique || path.position(&oldest.id) == Some(end - 1 - oldest.number);
+    means_it.then_some((page, Some(oldest.id)))
 }
 
 /// A page that is being filled.
@@ -278,5 +290,13 @@ mod tests {
         assert_eq!(next(2), None);
         assert_eq!(next(3), Some(Some("b".into())));
         assert_eq!(next(4), Some(None));
+        let before = |limit: usize, ids| {
+            let params =
+                serde_json::from_value(json!({"sessionId": "s", "before": "leaf", "limit": limit})).expect("params");
+            page_before(&path, &params, ids).map(|(_, next)| next)
+        };
+        assert_eq!(before(2, Ids::Unknown), Some(Some("b".into())));
+        assert_eq!(before(3, Ids::Unknown), None);
+        assert_eq!(before(3, Ids::Unique), Some(Some("b".into())));
     }
 }
