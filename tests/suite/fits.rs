@@ -266,7 +266,8 @@ fn fits(path: &Path, window: u64, percent: u64) -> Box<Draft> {
 fn a_huge_request_alone_is_clipped_and_not_summarized() {
     for window in WINDOWS {
         for percent in [0, 40] {
-            let path = session(&[Part::User(12_000_000)]);
+            // Over each window, and large in a small one.
+            let path = session(&[Part::User((window as usize * 6).max(1_000_000))]);
             let draft = fits(&path, window, percent);
             assert_eq!(draft.plan.first_kept_id(), path.first().map(|entry| &entry.id), "it is kept");
             let context = context::build(&written(&path, &draft), &Prompts::default());
