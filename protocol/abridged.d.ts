@@ -2605,7 +2605,10 @@ export interface Preparation {
   warning?: WhyNothing | null;
   /** Summary in force, which would be merged into the new one. */
   previousSummary: string | null;
-  /** Number of model requests. */
+  /**
+   * Number of model requests. Each but the first of a long conversation carries the summary so far, whose length is a
+   * guess.
+   */
   chunks: number;
   /** Author of the summary. */
   summarizer: Summarizer;

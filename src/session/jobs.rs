@@ -17,6 +17,7 @@ use super::{founding::Founding, source::SourceOrder, stop::Stop};
 use crate::{
     ask::{access::ModelAccess, rank::Rank},
     compaction::{
+        draft::Draft,
         ladder::{self, NoDraft},
         native::NativeOrder,
         plan::Plan,
@@ -247,8 +248,9 @@ pub fn plan(order: PlanOrder, access: &ModelAccess) -> Result<PlanMade, Failure>
         let (settings, model) = (request.settings.clone(), request.model.clone());
         let planned = request.plan(&|| stop.requested())?;
         if let (Some(model), Some(former)) = (&model, &former) {
-            let requests =
-                |candidate: &Candidate| draft::requests(&planned.plan, candidate, &settings, &|| stop.requested());
+            let requests = |candidate: &Candidate| {
+                draft::requests(&planned.plan, None, candidate, &settings, &|| stop.requested())
+            };
             candidates::prefer_former(&mut candidates, model, former, requests);
         }
         Ok(PlanMade { planned, candidates, native, only: authors.only() })
@@ -287,28 +289,32 @@ pub fn preparation(
     stop: &dyn Fn() -> bool,
 ) -> Preparation {
     let summarizer = candidates.iter().find_map(|it| it.as_ref().ok());
-    let fits = || summarizer.is_some() && ladder::room_at_once(&plan).is_some();
+    // As of the draft: a model is asked for a large span without a look at it.
+    let fits = || summarizer.is_some() && floor::is_read_later(&plan) && ladder::room_at_once(&plan).is_some();
     let drafted = (!fits()).then(|| {
         let cleaner = Cleaner::new(&settings.settings);
         ladder::extracted(plan.clone(), &settings.settings, &cleaner, focus.wishes(), stop)
     });
-    let (plan, preview) = match drafted {
-        Some(Ok(draft)) => {
-            let preview = Preview::of_draft(&draft, summarizer.is_some(), &settings.settings);
-            (draft.plan, preview)
+    let requests = |plan: &Plan, floor: Option<&Draft>| {
+        summarizer.map_or(0, |summarizer| draft::requests(plan, floor, summarizer, settings, stop))
+    };
+    let (plan, preview, requests) = match drafted {
+        Some(Ok(floor)) => {
+            let preview = Preview::of_draft(&floor, summarizer.is_some(), &settings.settings);
+            let requests = requests(&floor.plan, Some(&floor));
+            (floor.plan, preview, requests)
         }
-        Some(Err(NoDraft::WouldNotShrink)) => {
-            let preview = Preview::that_does_not_shrink(&plan, &settings.settings);
-            (plan, preview)
-        }
-        _ => {
-            let preview = Preview::of(&plan, &settings.settings);
-            (plan, preview)
+        drafted => {
+            let preview = match drafted {
+                Some(Err(NoDraft::WouldNotShrink)) => Preview::that_does_not_shrink(&plan, &settings.settings),
+                _ => Preview::of(&plan, &settings.settings),
+            };
+            let requests = requests(&plan, None);
+            (plan, preview, requests)
         }
     };
-    let requests = summarizer.map(|it| draft::requests(&plan, it, settings, stop));
     let summarizer = summarizer.and_then(|it| it.named().cloned());
-    Preparation::of(&plan, preview, summarizer, requests.unwrap_or(0))
+    Preparation::of(&plan, preview, summarizer, requests)
 }
 
 /// The models that may write a summary for a session with this model, in order.

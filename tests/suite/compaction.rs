@@ -205,6 +205,28 @@ fn a_plan_is_the_one_that_fits_where_less_is_kept_than_demanded() {
     }
 }
 
+#[test]
+fn a_plan_for_a_model_names_its_requests_and_bounds_the_size_of_its_compaction() {
+    for (count, keep) in [(40, 2_000), (40, 6_000), (40, 8_000), (150, 2_000), (400, 2_000)] {
+        let provider = Provider::start(Format::OpenAiChat);
+        provider.otherwise(good_model);
+        let window = json!({"compaction": {"enabled": false}, "models": [{"provider": "test", "id": "model",
+            "api": "openai_chat", "baseUrl": provider.base_url(), "contextWindow": 16_000, "maxOutputTokens": 1_000}]});
+        let (mut daemon, session, _) = session(&settings(&provider, Format::OpenAiChat, window), &turns(count));
+        let params = json!({"sessionId": session, "keepRecentTokens": keep, "dryRun": true});
+        let plan = daemon.ok("session/compact", params)["preparation"].clone();
+        let done = daemon.ok("session/compact", json!({"sessionId": session, "keepRecentTokens": keep, "wait": true}));
+        let result = &done["result"];
+        assert_eq!(result["method"], "llm", "{done:#}");
+        assert_eq!(plan["firstKeptEntryId"], result["firstKeptEntryId"], "{count}, keeping {keep}");
+        let bound = plan["tokensAfterEstimate"].as_u64();
+        assert!(result["tokensAfter"].as_u64() <= bound, "{count}, keeping {keep}: {plan:#} {result:#}");
+        // Later requests carry the summary so far, whose length is a guess.
+        let (planned, asked) = (plan["chunks"].as_u64().expect("a number"), provider.asked().len() as u64);
+        assert!(planned.abs_diff(asked) <= asked / 6, "{count}, keeping {keep}: {planned} planned, {asked} asked");
+    }
+}
+
 /// The picture of the first seed: usr ass tool usr ass tool tool ass tool, and the entry from which everything is kept.
 #[test]
 fn the_picture_before_compaction_after_and_what_the_model_sees() {

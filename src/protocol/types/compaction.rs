@@ -453,7 +453,7 @@ pub struct Preparation {
     pub warning: Option<WhyNothing>,
     /// Summary in force, which would be merged into the new one.
     pub previous_summary: Option<String>,
-    /// Number of model requests.
+    /// Number of model requests. Each but the first of a long conversation carries the summary so far, whose length is a guess.
     pub chunks: usize,
     /// Author of the summary.
     pub summarizer: Summarizer,

@@ -5,7 +5,7 @@ use super::{
     DraftOrder, Focus,
     blocking::blocking,
     defect,
-    floor::{Begun, FloorOrder, READ_AT_ONCE},
+    floor::{Begun, FloorOrder, is_read_later},
     hooks::{Additions, Asking, Hooked},
     progress::{Progress, Tell},
 };
@@ -268,14 +268,21 @@ pub(super) async fn caught<T>(work: impl Future<Output = T>) -> Option<T> {
     .await
 }
 
-/// The number of requests to a candidate for the summary of a plan.
+/// The number of requests to a candidate for the summary of a plan. `floor` is its draft without a model, where that is made
+/// before the requests.
 #[must_use]
-pub fn requests(plan: &Plan, candidate: &Candidate, settings: &Sourced, stop: &dyn Fn() -> bool) -> usize {
+pub fn requests(
+    plan: &Plan,
+    floor: Option<&Draft>,
+    candidate: &Candidate,
+    settings: &Sourced,
+    stop: &dyn Fn() -> bool,
+) -> usize {
     let scale = plan.demand.scale;
-    let cap = plan.demand.budget.summary_cap();
-    let files = FileLists::default();
+    let cap = floor.map_or(plan.demand.budget.summary_cap(), Draft::room_for_summary);
+    let files = floor.map_or_else(FileLists::default, |floor| floor.summary.files.clone());
     let span = plan.span();
-    let material = match span.bytes() > READ_AT_ONCE {
+    let material = match is_read_later(plan) && floor.is_none() {
         true => Material::unread(span, cap, settings.settings.redaction.secrets(), scale),
         false => Material::of(span, &files, cap, &Cleaner::new(&settings.settings), scale, stop),
     };

@@ -54,7 +54,12 @@ pub(super) enum Begun {
 
 /// The largest span that is read before a model is asked, in bytes: about four milliseconds. The limits of its summary are
 /// exact then. Tests have both ways.
-pub(super) const READ_AT_ONCE: usize = if cfg!(test) { 4 << 10 } else { 128 << 10 };
+const READ_AT_ONCE: usize = if cfg!(test) { 4 << 10 } else { 128 << 10 };
+
+/// Whether the span of a plan is so large that a model may be asked before it is read.
+pub(super) fn is_read_later(plan: &Plan) -> bool {
+    plan.span().bytes() > READ_AT_ONCE
+}
 
 impl FloorOrder {
     /// Makes the material for models, and the draft without one where the material depends on it or the span is small.
@@ -62,8 +67,8 @@ impl FloorOrder {
         // Before a model is asked: its summary would be paid for, and refused.
         self.plan = judged(self.plan, &self.focus)?;
         let (secrets, scale) = (self.settings.settings.redaction.secrets(), self.plan.demand.scale);
-        let is_large = self.plan.span().bytes() > READ_AT_ONCE;
-        let room = (asks && native.is_none() && is_large).then(|| ladder::room_at_once(&self.plan)).flatten();
+        let room =
+            (asks && native.is_none() && is_read_later(&self.plan)).then(|| ladder::room_at_once(&self.plan)).flatten();
         if let Some(room) = room.filter(|room| *room >= LEAST_SUMMARY && !self.plan.summarized().is_empty()) {
             let material = Box::new(Material::unread(self.plan.span(), room, secrets, scale));
             return Ok(Begun::Asks { floor: Floor::Later(Box::new(self)), material, native: None });
