@@ -74,12 +74,6 @@ impl Preview {
         Self::of_size(&draft.plan, largest, settings)
     }
 
-    /// Previews a plan that makes nothing smaller.
-    #[must_use]
-    pub fn that_does_not_shrink(plan: &Plan, settings: &Settings) -> Self {
-        Self::of_size(plan, draft::size_before(plan).max(plan.demand.tokens_before), settings)
-    }
-
     fn of_size(plan: &Plan, largest: u64, settings: &Settings) -> Self {
         let clean = |text: &str| settings.redaction.secrets().clean(text);
         let span = plan.span();

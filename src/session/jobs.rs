@@ -18,7 +18,7 @@ use crate::{
     ask::{access::ModelAccess, rank::Rank},
     compaction::{
         draft::Draft,
-        ladder::{self, NoDraft},
+        ladder,
         native::NativeOrder,
         plan::Plan,
         preview::Preview,
@@ -304,11 +304,8 @@ pub fn preparation(
             let requests = requests(&floor.plan, Some(&floor));
             (floor.plan, preview, requests)
         }
-        drafted => {
-            let preview = match drafted {
-                Some(Err(NoDraft::WouldNotShrink)) => Preview::that_does_not_shrink(&plan, &settings.settings),
-                _ => Preview::of(&plan, &settings.settings),
-            };
+        _ => {
+            let preview = Preview::of(&plan, &settings.settings);
             let requests = requests(&plan, None);
             (plan, preview, requests)
         }

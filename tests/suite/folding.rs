@@ -545,8 +545,11 @@ fn a_model_that_writes_as_much_as_it_can_never_makes_a_summary_grow() {
         let (mut daemon, session, _) = session(&window(&provider, Format::Anthropic, 32_000), &turns(40));
         for round in 0..10 {
             daemon.ok("session/append", json!({"sessionId": session, "messages": turns(25)}));
+            let dry = json!({"sessionId": session, "keepRecentTokens": 600, "dryRun": true});
+            let planned = daemon.ok("session/compact", dry)["preparation"]["tokensAfterEstimate"].as_u64();
             let answer = compact(&mut daemon, &session, json!({}));
             assert_eq!(answer["outcome"], "completed");
+            assert!(answer["result"]["tokensAfter"].as_u64() <= planned, "round {round}: {planned:?}, {answer:#}");
             if obeys {
                 completed_by_model(&answer);
             }
