@@ -231,6 +231,22 @@ fn with_short_summary(draft: &Draft, plan: Plan, summarize: &dyn Fn(&Plan, u64) 
     Draft::extracted(plan, summary, edits)
 }
 
+/// Whether a draft has a last step: only edits and summaries cut an entry that no model has read.
+#[must_use]
+pub fn is_to_be_completed(draft: &Draft) -> bool {
+    !draft.edits.is_empty() || !draft.plan.summarized_unread().is_empty()
+}
+
+/// The most tokens of a context after its last step.
+#[must_use]
+pub fn most_completed(draft: &Draft) -> u64 {
+    let (goal, threshold) = (goal(&draft.plan), draft.plan.demand.budget.threshold);
+    // The last rungs may have needed more than the goal.
+    let most = if draft.tokens_after > goal { goal.max(threshold * 9 / 10) } else { goal };
+    let smaller = if draft.plan.demand.insists { u64::MAX } else { size_before(&draft.plan).saturating_sub(1) };
+    most.min(smaller)
+}
+
 /// The last step of a draft, with the summary that it has in the end: entries that no model has read have as much of their
 /// texts as the goal allows, and the draft names those of them that it cuts or summarizes.
 #[must_use]
@@ -240,11 +256,8 @@ pub fn completed(draft: Draft) -> Draft {
     if shortened.is_empty() {
         return draft;
     }
-    let (goal, threshold) = (goal(&draft.plan), draft.plan.demand.budget.threshold);
-    // The last rungs may have needed more than the goal.
-    let most = if draft.tokens_after > goal { goal.max(threshold * 9 / 10) } else { goal };
-    let smaller = if draft.plan.demand.insists { u64::MAX } else { size_before(&draft.plan).saturating_sub(1) };
-    let draft = elide::restored(draft, &carried, most.min(smaller));
+    let most = most_completed(&draft);
+    let draft = elide::restored(draft, &carried, most);
     let shortened = elide::shortened(&draft, &carried);
     Draft { shortened, ..draft }
 }

@@ -2,6 +2,7 @@
 
 use super::{
     draft::{self, Draft},
+    ladder,
     plan::Plan,
 };
 use crate::{
@@ -44,9 +45,9 @@ impl Preview {
     #[must_use]
     pub fn of(plan: &Plan, settings: &Settings) -> Self {
         let scale = plan.demand.scale;
-        let summarized: u64 =
-            plan.span().messages().iter().map(|entry| u64::from(entry.tokens(scale.estimator()))).sum();
-        let summary = plan.demand.budget.summary_cap().min(scale.size(summarized));
+        // A summary that a request insists on may be larger than what it replaces.
+        let replaced = if plan.demand.insists { u64::MAX } else { scale.size(plan.span().replaced(scale.estimator())) };
+        let summary = plan.demand.budget.summary_cap().min(replaced);
         // The frame around the summary, and the newest user message after it.
         let frame = scale.text(plan.prompts.get(Prompt::CompactionSummaryContext))
             + scale.text(plan.prompts.get(Prompt::CarriedMessageContext))
@@ -60,15 +61,18 @@ impl Preview {
         Self::of_size(plan, largest, settings)
     }
 
-    /// Previews a draft, whose plan may keep less than the one that it was made for. Its summary stays, or a model writes another one
-    /// for its plan.
+    /// Previews a draft without a model, whose plan may keep less than the one that it was made for. `by_model`: a model writes
+    /// another summary for its plan.
     #[must_use]
     pub fn of_draft(draft: &Draft, by_model: bool, settings: &Settings) -> Self {
+        let is_completed = ladder::is_to_be_completed(draft);
         let largest = match by_model {
             true => {
                 let without = Draft::extracted(draft.plan.clone(), Summary::default(), draft.edits.clone());
-                draft.tokens_after.max(without.tokens_after + draft.room_for_summary())
+                let written = draft.tokens_after.max(without.tokens_after + draft.room_for_summary());
+                if is_completed { written.max(ladder::most_completed(draft)) } else { written }
             }
+            false if is_completed => ladder::completed(draft.clone()).tokens_after,
             false => draft.tokens_after,
         };
         Self::of_size(&draft.plan, largest, settings)

@@ -227,6 +227,33 @@ fn a_plan_for_a_model_names_its_requests_and_bounds_the_size_of_its_compaction()
     }
 }
 
+#[test]
+fn a_plan_counts_the_texts_that_no_model_has_read_and_the_summary_before() {
+    let provider = Provider::start(Format::OpenAiChat);
+    provider.otherwise(good_model);
+    for (method, window) in [("extractive", 8_000), ("extractive", 32_000), ("llm", 8_000), ("llm", 32_000)] {
+        let models = json!({"compaction": {"enabled": false}, "models": [{"provider": "test", "id": "model",
+            "api": "openai_chat", "baseUrl": provider.base_url(), "contextWindow": window, "maxOutputTokens": 1_000}]});
+        let mut messages = turns(6);
+        messages.extend([calls(&["large"]), result("large", &text_of(40_000, "large"))]);
+        let (mut daemon, session, _) = session(&settings(&provider, Format::OpenAiChat, models), &messages);
+        for round in 0..3 {
+            let params = json!({"sessionId": session, "keepRecentTokens": 500, "method": method, "dryRun": true});
+            let plan = daemon.ok("session/compact", params.clone())["preparation"]["tokensAfterEstimate"].as_u64();
+            let mut wait = params;
+            wait["dryRun"] = false.into();
+            wait["wait"] = true.into();
+            let done = daemon.ok("session/compact", wait);
+            let after = done["result"]["tokensAfter"].as_u64();
+            match method {
+                "llm" => assert!(after <= plan, "{window}, {round}: {after:?} of {plan:?}"),
+                _ => assert_eq!(after, plan, "{window}, {round}"),
+            }
+            daemon.append(&session, &turns(3));
+        }
+    }
+}
+
 /// The picture of the first seed: usr ass tool usr ass tool tool ass tool, and the entry from which everything is kept.
 #[test]
 fn the_picture_before_compaction_after_and_what_the_model_sees() {

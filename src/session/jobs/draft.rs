@@ -90,8 +90,7 @@ pub async fn draft(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Dra
         let asked = Box::pin(asking.of_draft(draft, pool));
         draft = stop.unless_requested(asked).await.unwrap_or(Err(Failure::Cancelled))?;
     }
-    // Only edits cut an entry.
-    if draft.edits.is_empty() && draft.plan.summarized_unread().is_empty() {
+    if !ladder::is_to_be_completed(&draft) {
         return Ok(draft);
     }
     blocking(pool, move || Ok(ladder::completed(draft))).await
