@@ -210,13 +210,14 @@ impl Usage {
 
 impl StopReason {
     fn read(text: &str) -> Self {
+        // A host may pass on the name of its provider, in the style of that.
+        let is = |name: &str| text.eq_ignore_ascii_case(name);
         match text {
             "stop" => Self::Stop,
-            // A host may pass on the name of its provider.
-            "length" | "max_tokens" | "MAX_TOKENS" | "response.incomplete" => Self::Length,
             "toolUse" => Self::ToolUse,
-            "error" => Self::Error,
-            "aborted" => Self::Aborted,
+            _ if is("length") || known::CUT_OFF.into_iter().any(is) => Self::Length,
+            _ if is("error") => Self::Error,
+            _ if is("aborted") => Self::Aborted,
             _ => Self::Other,
         }
     }

@@ -324,7 +324,7 @@ fn end(stop: Option<&str>) -> End<'_> {
         None | Some("stop" | "toolUse") => End::Ending(Ending::Done),
         Some("length") => End::Ending(Ending::Length),
         Some("error" | "failed" | "response.failed") => End::Failed,
-        Some("aborted" | "cancelled" | "response.cancelled") => End::Aborted,
+        Some("aborted" | "cancelled" | "canceled" | "response.cancelled") => End::Aborted,
         Some(other) => End::Ending(Ending::Said(other)),
     }
 }

@@ -2,7 +2,8 @@
 
 use crate::text::spelling;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use std::fmt;
+use serde_json::value::RawValue;
+use std::{borrow::Cow, fmt};
 
 /// The members of an object, or of each object of an array.
 #[derive(Debug)]
@@ -11,13 +12,34 @@ pub struct Form {
     pub members: &'static [&'static str],
     /// The members with a form of their own.
     pub below: &'static [(&'static str, &'static Form)],
+    /// The members of an object by its `type`, where that decides. Members of an object of another type are not compared.
+    pub kinds: &'static [(&'static str, &'static [&'static str])],
+    /// Names that other formats have for members, each with the name here.
+    pub foreign: &'static [(&'static str, &'static str)],
 }
 
 impl Form {
     /// The form of an object without objects in it.
     #[must_use]
     pub const fn flat(members: &'static [&'static str]) -> Self {
-        Self { members, below: &[] }
+        Self { members, below: &[], kinds: &[], foreign: &[] }
+    }
+
+    /// The form of an object with objects in it.
+    #[must_use]
+    pub const fn with(members: &'static [&'static str], below: &'static [(&'static str, &'static Self)]) -> Self {
+        Self { members, below, kinds: &[], foreign: &[] }
+    }
+
+    /// The known member of an object of this type that a name looks like, which the object lacks.
+    fn meant(&self, name: &str, kind: Option<&str>, has: &[&str]) -> Option<&'static str> {
+        let members = match kind.filter(|_| !self.kinds.is_empty()) {
+            Some(kind) => self.kinds.iter().find(|(known, _)| *known == kind)?.1,
+            None => self.members,
+        };
+        let lacks = || members.iter().copied().filter(|member| !has.contains(member));
+        let foreign = self.foreign.iter().find(|(other, own)| *other == name && lacks().any(|member| member == *own));
+        foreign.map(|(_, own)| *own).or_else(|| spelling::meant_member(name, lacks()))
     }
 }
 
@@ -41,8 +63,8 @@ impl fmt::Display for Misspelt {
 /// The unknown members of one object that are compared with the known ones. A host has a few of its own.
 const MOST_COMPARED: usize = 32;
 
-/// The first misspelt member of a JSON text: one that looks like a known member that its object does not have. A text that
-/// is no JSON has none.
+/// The first misspelt member of a JSON text: one that looks like a known member that its object does not have, with another
+/// value than null. A text that is no JSON has none.
 #[must_use]
 pub fn misspelt(json: &str, form: &Form) -> Option<Misspelt> {
     let mut found = None;
@@ -93,25 +115,25 @@ impl<'de> Visitor<'de> for Look<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         let Self { form, path, found } = self;
-        let mut has = Vec::new();
-        let mut unknown = Vec::new();
-        while let Some(name) = map.next_key::<std::borrow::Cow<'de, str>>()? {
-            match form.members.iter().find(|member| **member == name) {
-                Some(member) => has.push(*member),
-                None if unknown.len() < MOST_COMPARED => unknown.push(name.to_string()),
-                None => {}
-            }
-            match form.below.iter().find(|(member, _)| *member == name) {
-                Some((member, form)) => {
-                    map.next_value_seed(Look { form, path: &Path::Member(path, member), found: &mut *found })?;
+        let (mut has, mut unknown, mut kind) = (Vec::new(), Vec::new(), None);
+        while let Some(name) = map.next_key::<Cow<'de, str>>()? {
+            let member = form.members.iter().find(|member| **member == name);
+            has.extend(member);
+            if let Some((member, form)) = form.below.iter().find(|(member, _)| *member == name) {
+                map.next_value_seed(Look { form, path: &Path::Member(path, member), found: &mut *found })?;
+            } else if name == "type" {
+                kind = serde_json::from_str::<String>(map.next_value::<&RawValue>()?.get()).ok();
+            } else {
+                let is_null = map.next_value::<Option<IgnoredAny>>()?.is_none();
+                if member.is_none() && !is_null && unknown.len() < MOST_COMPARED {
+                    unknown.push(name);
                 }
-                None => drop(map.next_value::<IgnoredAny>()?),
             }
         }
-        let lacks = || form.members.iter().copied().filter(|member| !has.contains(member));
-        let first = unknown.into_iter().find_map(|name| Some((spelling::meant_member(&name, lacks())?, name)));
+        let meant = |name: &Cow<'de, str>| form.meant(name, kind.as_deref(), &has);
+        let first = unknown.iter().find_map(|name| Some((meant(name)?, name)));
         if let (None, Some((meant, name))) = (&found, first) {
-            *found = Some(Misspelt { path: Path::Member(path, &name).to_string(), name, meant });
+            *found = Some(Misspelt { path: Path::Member(path, name).to_string(), name: name.to_string(), meant });
         }
         Ok(())
     }
@@ -154,8 +176,13 @@ impl<'de> Visitor<'de> for Look<'_> {
 mod tests {
     use super::*;
 
-    static BLOCK: Form = Form { members: &["type", "text", "content", "isError"], below: &[("content", &BLOCK)] };
-    static MESSAGE: Form = Form { members: &["role", "stopReason", "content", "model"], below: &[("content", &BLOCK)] };
+    static BLOCK: Form = Form {
+        members: &["type", "text", "content", "isError", "arguments"],
+        below: &[("content", &BLOCK)],
+        kinds: &[("result", &["type", "content", "isError"]), ("call", &["type", "arguments"])],
+        foreign: &[("args", "arguments"), ("text", "content")],
+    };
+    static MESSAGE: Form = Form::with(&["role", "stopReason", "content", "model"], &[("content", &BLOCK)]);
 
     #[test]
     fn the_first_member_that_looks_like_a_missing_one_is_found() {
@@ -167,6 +194,15 @@ mod tests {
                 r#"{"content":{"content":[{"content":[{"tpye":1}]}]}}"#,
                 Some(("content.content[0].content[0].tpye", "type")),
             ),
+            (r#"{"content":[{"type":"call","args":{}}]}"#, Some(("content[0].args", "arguments"))),
+            (r#"{"content":[{"type":"result","isEror":true}]}"#, Some(("content[0].isEror", "isError"))),
+            // Of another type, of no known type, and in an object that has the member.
+            (
+                r#"{"content":[{"type":"call","isEror":true},{"type":"new","argument":1},{"type":"call","args":1,"arguments":2}]}"#,
+                None,
+            ),
+            // Null says nothing.
+            (r#"{"role":"a","stop_reason":null}"#, None),
             // Members of a host's own.
             (r#"{"role":"a","mine":{"stopReson":1},"stopReason":"x","stopReasons":[],"mode":1}"#, None),
             (r#"{"stopReson":"#, None),

@@ -21,8 +21,8 @@ pub fn meant_value<'k>(value: &str, known: impl Iterator<Item = &'k str> + Clone
 }
 
 /// The known member of an object that `name` looks like, without the differences between styles: the same, or with one edit in a
-/// name of at least five letters and two in one of at least eight. An object may have members of its writer, so short names
-/// are compared with more care.
+/// name of at least five letters. An object may have members of its writer, so short names are compared with more care, and a
+/// plural is another name.
 pub fn meant_member<'k>(name: &str, known: impl Iterator<Item = &'k str> + Clone) -> Option<&'k str> {
     let name = folded(name);
     let is_close = |known: &str| {
@@ -30,10 +30,9 @@ pub fn meant_member<'k>(name: &str, known: impl Iterator<Item = &'k str> + Clone
             0..=3 => 0,
             // Two letters that changed places are one edit.
             4 => usize::from(sorted(&name) == sorted(known)),
-            5..=7 => 1,
-            _ => 2,
+            _ => 1,
         };
-        strsim::osa_distance(&name, known) <= most
+        name.strip_suffix('s') != Some(known) && strsim::osa_distance(&name, known) <= most
     };
     let same = known.clone().find(|known| folded(known) == name);
     same.or_else(|| known.clone().find(|known| is_close(&folded(known))))
@@ -80,8 +79,8 @@ mod tests {
         for (name, expected) in [
             ("stopReson", Some("stopReason")),
             ("stop_reson", Some("stopReason")),
-            ("stpReson", Some("stopReason")),
-            ("stpResn", None),
+            ("stpReson", None),
+            ("stopReasons", None),
             ("ouput", Some("output")),
             ("otuput", Some("output")),
             ("tpye", Some("type")),

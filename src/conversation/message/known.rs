@@ -9,38 +9,45 @@ use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 use std::{borrow::Cow, collections::BTreeMap};
 
-static BLOCK: Form = Form::flat(&[
-    "type",
-    "text",
-    "textSignature",
-    "thinking",
-    "thinkingSignature",
-    "redacted",
-    "id",
-    "name",
-    "arguments",
-    "thoughtSignature",
-    "data",
-    "mimeType",
-]);
+static BLOCK: Form = Form {
+    members: &[
+        "type",
+        "text",
+        "textSignature",
+        "thinking",
+        "thinkingSignature",
+        "redacted",
+        "id",
+        "name",
+        "arguments",
+        "thoughtSignature",
+        "data",
+        "mimeType",
+    ],
+    below: &[],
+    kinds: &[
+        ("text", &["type", "text", "textSignature"]),
+        ("thinking", &["type", "thinking", "thinkingSignature", "redacted"]),
+        ("toolCall", &["type", "id", "name", "arguments", "thoughtSignature"]),
+        ("image", &["type", "data", "mimeType"]),
+    ],
+    foreign: &[("args", "arguments"), ("input", "arguments")],
+};
 
 static COST: Form = Form::flat(&["input", "output", "cacheRead", "cacheWrite", "total"]);
 
 /// The counts of a usage.
 const COUNTS: [&str; 5] = ["input", "output", "cacheRead", "cacheWrite", "totalTokens"];
 
-static USAGE: Form =
-    Form { members: &[COUNTS[0], COUNTS[1], COUNTS[2], COUNTS[3], COUNTS[4], "cost"], below: &[("cost", &COST)] };
+static USAGE: Form = Form::with(&[COUNTS[0], COUNTS[1], COUNTS[2], COUNTS[3], COUNTS[4], "cost"], &[("cost", &COST)]);
 
-static ANSWER: Form = Form {
-    members: &["role", "content", "api", "provider", "model", "usage", "stopReason", "errorMessage", "timestamp"],
-    below: &[("content", &BLOCK), ("usage", &USAGE)],
-};
+static ANSWER: Form = Form::with(
+    &["role", "content", "api", "provider", "model", "usage", "stopReason", "errorMessage", "timestamp"],
+    &[("content", &BLOCK), ("usage", &USAGE)],
+);
 
-static RESULT: Form = Form {
-    members: &["role", "toolCallId", "toolName", "content", "isError", "details", "timestamp"],
-    below: &[("content", &BLOCK)],
-};
+static RESULT: Form =
+    Form::with(&["role", "toolCallId", "toolName", "content", "isError", "timestamp"], &[("content", &BLOCK)]);
 
 static EXECUTION: Form = Form::flat(&[
     "role",
@@ -54,13 +61,14 @@ static EXECUTION: Form = Form::flat(&[
     "timestamp",
 ]);
 
-static OTHER: Form = Form {
-    members: &["role", "content", "customType", "display", "details", "timestamp"],
-    below: &[("content", &BLOCK)],
-};
+static OTHER: Form = Form::with(&["role", "content", "customType", "display", "timestamp"], &[("content", &BLOCK)]);
 
 /// The stop reasons of an answer.
 const STOP_REASONS: [&str; 5] = ["stop", "length", "toolUse", "error", "aborted"];
+
+/// The names that providers have for the stop reason `length`. A host may pass them on.
+pub(super) const CUT_OFF: [&str; 5] =
+    ["max_tokens", "max_output_tokens", "incomplete", "response.incomplete", "model_context_window_exceeded"];
 
 /// The members of a message that its other members are judged by.
 #[derive(Deserialize)]
@@ -99,11 +107,12 @@ pub fn check(json: &str) -> Result<(), NotAMessage> {
     Ok(())
 }
 
-/// A host may pass on a stop reason of its provider, so only a misspelt one is refused, and one with an effect in another style.
+/// A host may pass on a stop reason of its provider, in any style, so only one with other letters is refused.
 fn check_stop_reason(stop: &str) -> Result<(), NotAMessage> {
-    let has_effect = |reason: &str| matches!(reason, "length" | "error" | "aborted");
-    let meant = spelling::meant_member(stop, STOP_REASONS.into_iter()).filter(|meant| *meant != stop);
-    let meant = meant.filter(|meant| has_effect(meant) || !spelling::is_same(stop, meant));
+    // The status of an answer that came to its end looks like the one that did not.
+    const OTHERS: [&str; 2] = ["complete", "completed"];
+    let all = STOP_REASONS.into_iter().chain(CUT_OFF).chain(OTHERS);
+    let meant = spelling::meant_member(stop, all).filter(|meant| !spelling::is_same(stop, meant));
     meant.map_or(Ok(()), |meant| {
         let (found, known) = (one_line(stop, 64), STOP_REASONS.join("`, `"));
         let problem = format!("unknown value `{found}`, expected one of `{known}`; did you mean `{meant}`?");
@@ -132,8 +141,8 @@ mod tests {
             (r#"{"role":"assistant","content":[],"stopReson":"stop"}"#, "stopReson", "stopReason"),
             (r#"{"role":"assistant","content":[],"usage":{"ouput":7}}"#, "usage.ouput", "output"),
             (
-                r#"{"role":"assistant","content":[],"usage":{"cost":{"totl":7,"inputs":1}}}"#,
-                "usage.cost.inputs",
+                r#"{"role":"assistant","content":[],"usage":{"cost":{"totla":7,"total":1,"inptu":1}}}"#,
+                "usage.cost.inptu",
                 "input",
             ),
             (
@@ -145,7 +154,12 @@ mod tests {
             (r#"{"role":"toolResult","toolCallId":"c","isEror":true}"#, "isEror", "isError"),
             (r#"{"role":"bashExecution","comand":"ls"}"#, "comand", "command"),
             (r#"{"role":"custom","contnt":"x"}"#, "contnt", "content"),
-            (r#"{"rol":"user","contents":"x"}"#, "contents", "content"),
+            (r#"{"rol":"user","conten":"x"}"#, "conten", "content"),
+            (
+                r#"{"role":"assistant","content":[{"type":"toolCall","id":"c","name":"n","args":{}}]}"#,
+                "content[0].args",
+                "arguments",
+            ),
         ] {
             let found = check(json).expect_err(json);
             assert_eq!(found.path, path);
@@ -153,6 +167,7 @@ mod tests {
         }
         for json in [
             r#"{"role":"user","content":"x","stopReson":"a member of the host"}"#,
+            r#"{"role":"user","content":[{"type":"text","text":"x","fileType":"md","argument":1}],"detail":1,"timestamps":[]}"#,
             r#"{"role":"assistant","content":[],"usage":{"input":1,"inputs":2,"reasoning":3},"responseId":"r","duration":1}"#,
             r#"{"role":"assistant","content":[],"usage":{},"stopReason":null}"#,
             r#"{"role":"assistant","content":[],"usage":{"cost":{}}}"#,
@@ -169,6 +184,8 @@ mod tests {
             ("max_tokens", StopReason::Length),
             ("MAX_TOKENS", StopReason::Length),
             ("response.incomplete", StopReason::Length),
+            ("Length", StopReason::Length),
+            ("ERROR", StopReason::Error),
             ("refusal", StopReason::Other),
         ] {
             let json = format!(r#"{{"role":"assistant","content":[],"stopReason":"{stop}"}}"#);
@@ -180,13 +197,13 @@ mod tests {
     #[test]
     fn misspelt_stop_reasons_and_usages_without_a_count_are_refused() {
         let check = |members: &str| check(&format!(r#"{{"role":"assistant","content":[],{members}}}"#));
-        for known in ["toolUse", "tool_use", "STOP", "max_tokens", "refusal"] {
+        for known in ["toolUse", "tool_use", "STOP", "LENGTH", "max_tokens", "complete", "refusal"] {
             assert!(check(&format!(r#""stopReason":"{known}""#)).is_ok(), "{known}");
         }
         for (members, path, part) in [
             (r#""stopReason":"stpo""#, "stopReason", "`error`, `aborted`; did you mean `stop`?"),
             (r#""stopReason":"tolUse""#, "stopReason", "did you mean `toolUse`?"),
-            (r#""stopReason":"Length""#, "stopReason", "did you mean `length`?"),
+            (r#""stopReason":"max_token""#, "stopReason", "did you mean `max_tokens`?"),
             (r#""usage":{"input_tokens":7,"output_tokens":1}"#, "usage", "expected input, output"),
         ] {
             let refused = check(members).expect_err(members);

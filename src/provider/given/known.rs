@@ -32,7 +32,9 @@ pub(super) fn check(api: Api, at: usize, json: &str, message: &serde_json::Value
     if let Some(misspelt) = misspelt(json, known.message) {
         return Err(Invalid { path: path(&misspelt.path), problem: misspelt.to_string() });
     }
-    match message.pointer(known.stop).and_then(serde_json::Value::as_str) {
+    // An item of OpenAI's Responses has a status of its own.
+    let is_item = message.get("type").or(message.get("role")).is_some() && known.stop == "/status";
+    match message.pointer(known.stop).and_then(serde_json::Value::as_str).filter(|_| !is_item) {
         Some(stop) => {
             let place = known.stop.trim_start_matches('/').replace("/0/", "[0].");
             check_stop(known, stop, &path(&place))
@@ -79,10 +81,10 @@ fn known(api: Api) -> &'static Known {
 }
 
 static ANTHROPIC: Known = Known {
-    message: &Form {
-        members: &["id", "type", "role", "model", "content", "stop_reason", "stop_sequence", "usage"],
-        below: &[("content", &ANTHROPIC_BLOCK), ("usage", &ANTHROPIC_USAGE)],
-    },
+    message: &Form::with(
+        &["id", "type", "role", "model", "content", "stop_reason", "stop_sequence", "usage"],
+        &[("content", &ANTHROPIC_BLOCK), ("usage", &ANTHROPIC_USAGE)],
+    ),
     usage: &ANTHROPIC_USAGE,
     stop: "/stop_reason",
     stops: &["max_tokens", "model_context_window_exceeded", "refusal"],
@@ -104,11 +106,17 @@ static ANTHROPIC_BLOCK: Form = Form {
         "content",
         "is_error",
         "source",
-        // Of documents.
-        "title",
-        "context",
     ],
     below: &[("content", &ANTHROPIC_BLOCK), ("source", &ANTHROPIC_SOURCE)],
+    kinds: &[
+        ("text", &["type", "text", "citations", "cache_control"]),
+        ("image", &["type", "source", "cache_control"]),
+        ("thinking", &["type", "thinking", "signature"]),
+        ("redacted_thinking", &["type", "data"]),
+        ("tool_use", &["type", "id", "name", "input", "cache_control"]),
+        ("tool_result", &["type", "tool_use_id", "content", "is_error", "cache_control"]),
+    ],
+    foreign: &[("arguments", "input"), ("args", "input"), ("text", "content"), ("output", "content")],
 };
 
 static ANTHROPIC_SOURCE: Form = Form::flat(&["type", "media_type", "data", "url"]);
@@ -124,8 +132,8 @@ static ANTHROPIC_USAGE: Form = Form::flat(&[
 ]);
 
 static CHAT: Known = Known {
-    message: &Form {
-        members: &[
+    message: &Form::with(
+        &[
             "role",
             "content",
             "name",
@@ -138,34 +146,28 @@ static CHAT: Known = Known {
             "choices",
             "usage",
         ],
-        below: &[
-            ("content", &CHAT_PART),
-            ("tool_calls", &CHAT_CALL),
-            ("choices", &CHAT_CHOICE),
-            ("usage", &CHAT_USAGE),
-        ],
-    },
+        &[("content", &CHAT_PART), ("tool_calls", &CHAT_CALL), ("choices", &CHAT_CHOICE), ("usage", &CHAT_USAGE)],
+    ),
     usage: &CHAT_USAGE,
     stop: "/choices/0/finish_reason",
-    stops: &["content_filter"],
+    stops: &["content_filter", "content_filtered"],
 };
 
-static CHAT_PART: Form =
-    Form { members: &["type", "text", "image_url", "refusal"], below: &[("image_url", &CHAT_IMAGE)] };
+static CHAT_PART: Form = Form::with(&["type", "text", "image_url", "refusal"], &[("image_url", &CHAT_IMAGE)]);
 
 static CHAT_IMAGE: Form = Form::flat(&["url", "detail"]);
 
-static CHAT_CALL: Form = Form { members: &["id", "type", "index", "function"], below: &[("function", &CHAT_FUNCTION)] };
+static CHAT_CALL: Form = Form::with(&["id", "type", "index", "function"], &[("function", &CHAT_FUNCTION)]);
 
-static CHAT_FUNCTION: Form = Form::flat(&["name", "arguments"]);
+static CHAT_FUNCTION: Form =
+    Form { foreign: &[("args", "arguments"), ("input", "arguments")], ..Form::flat(&["name", "arguments"]) };
 
-static CHAT_CHOICE: Form =
-    Form { members: &["index", "message", "finish_reason", "logprobs"], below: &[("message", &CHAT_ANSWER)] };
+static CHAT_CHOICE: Form = Form::with(&["index", "message", "finish_reason", "logprobs"], &[("message", &CHAT_ANSWER)]);
 
-static CHAT_ANSWER: Form = Form {
-    members: &["role", "content", "tool_calls", "refusal", "reasoning", "reasoning_content", "reasoning_details"],
-    below: &[("content", &CHAT_PART), ("tool_calls", &CHAT_CALL)],
-};
+static CHAT_ANSWER: Form = Form::with(
+    &["role", "content", "tool_calls", "refusal", "reasoning", "reasoning_content", "reasoning_details"],
+    &[("content", &CHAT_PART), ("tool_calls", &CHAT_CALL)],
+);
 
 // Servers name other counts in the details.
 static CHAT_USAGE: Form = Form::flat(&[
@@ -175,13 +177,15 @@ static CHAT_USAGE: Form = Form::flat(&[
     "prompt_tokens_details",
     "completion_tokens_details",
     // Servers of other makers.
+    "prompt_token_details",
+    "completion_token_details",
     "input_tokens",
     "output_tokens",
 ]);
 
 static RESPONSES: Known = Known {
-    message: &Form {
-        members: &[
+    message: &Form::with(
+        &[
             "id",
             "type",
             "role",
@@ -191,24 +195,30 @@ static RESPONSES: Known = Known {
             "name",
             "arguments",
             "output",
+            // Of tools of the server.
+            "outputs",
             "summary",
             "encrypted_content",
             "incomplete_details",
             "usage",
         ],
-        below: &[
+        &[
             ("content", &RESPONSES_PART),
             // The parts of a result, or the items of a whole answer.
             ("output", &RESPONSES_OUTPUT),
             ("usage", &RESPONSES_USAGE),
         ],
-    },
+    ),
     usage: &RESPONSES_USAGE,
     stop: "/status",
     stops: &[
         "incomplete",
+        // These look like the one before, and say the opposite.
+        "complete",
+        "completed",
         "failed",
         "cancelled",
+        "canceled",
         "max_output_tokens",
         "content_filter",
         "response.incomplete",
@@ -217,8 +227,8 @@ static RESPONSES: Known = Known {
     ],
 };
 
-static RESPONSES_OUTPUT: Form = Form {
-    members: &[
+static RESPONSES_OUTPUT: Form = Form::with(
+    &[
         "id",
         "type",
         "role",
@@ -232,8 +242,8 @@ static RESPONSES_OUTPUT: Form = Form {
         "text",
         "image_url",
     ],
-    below: &[("content", &RESPONSES_PART)],
-};
+    &[("content", &RESPONSES_PART)],
+);
 
 static RESPONSES_PART: Form =
     Form::flat(&["type", "text", "annotations", "logprobs", "refusal", "image_url", "detail"]);
@@ -242,10 +252,10 @@ static RESPONSES_USAGE: Form =
     Form::flat(&["input_tokens", "output_tokens", "total_tokens", "input_tokens_details", "output_tokens_details"]);
 
 static GOOGLE: Known = Known {
-    message: &Form {
-        members: &["role", "parts", "candidates", "usageMetadata"],
-        below: &[("parts", &GOOGLE_PART), ("candidates", &GOOGLE_CANDIDATE), ("usageMetadata", &GOOGLE_USAGE)],
-    },
+    message: &Form::with(
+        &["role", "parts", "candidates", "usageMetadata"],
+        &[("parts", &GOOGLE_PART), ("candidates", &GOOGLE_CANDIDATE), ("usageMetadata", &GOOGLE_USAGE)],
+    ),
     usage: &GOOGLE_USAGE,
     stop: "/candidates/0/finishReason",
     stops: &[
@@ -260,8 +270,8 @@ static GOOGLE: Known = Known {
     ],
 };
 
-static GOOGLE_PART: Form = Form {
-    members: &[
+static GOOGLE_PART: Form = Form::with(
+    &[
         "text",
         "thought",
         "thoughtSignature",
@@ -274,20 +284,20 @@ static GOOGLE_PART: Form = Form {
         "toolCall",
         "toolResponse",
     ],
-    below: &[("functionCall", &GOOGLE_CALL), ("functionResponse", &GOOGLE_RESPONSE), ("inlineData", &GOOGLE_DATA)],
-};
+    &[("functionCall", &GOOGLE_CALL), ("functionResponse", &GOOGLE_RESPONSE), ("inlineData", &GOOGLE_DATA)],
+);
 
-static GOOGLE_CALL: Form = Form::flat(&["id", "name", "args"]);
+static GOOGLE_CALL: Form =
+    Form { foreign: &[("arguments", "args"), ("input", "args")], ..Form::flat(&["id", "name", "args"]) };
 
-static GOOGLE_RESPONSE: Form =
-    Form { members: &["id", "name", "response", "parts"], below: &[("parts", &GOOGLE_PART)] };
+static GOOGLE_RESPONSE: Form = Form::with(&["id", "name", "response", "parts"], &[("parts", &GOOGLE_PART)]);
 
 static GOOGLE_DATA: Form = Form::flat(&["mimeType", "data", "displayName"]);
 
 static GOOGLE_CANDIDATE: Form =
-    Form { members: &["content", "finishReason", "index", "finishMessage"], below: &[("content", &GOOGLE_CONTENT)] };
+    Form::with(&["content", "finishReason", "index", "finishMessage"], &[("content", &GOOGLE_CONTENT)]);
 
-static GOOGLE_CONTENT: Form = Form { members: &["role", "parts"], below: &[("parts", &GOOGLE_PART)] };
+static GOOGLE_CONTENT: Form = Form::with(&["role", "parts"], &[("parts", &GOOGLE_PART)]);
 
 static GOOGLE_USAGE: Form = Form::flat(&[
     "promptTokenCount",
@@ -339,6 +349,13 @@ mod tests {
             "usage.ouput_tokens",
             r#""output_tokens""#,
         );
+        let call = json!({"type": "tool_use", "id": "1", "name": "f", "arguments": {}});
+        row(Anthropic, json!({"role": "assistant", "content": [call]}), "content[0].arguments", r#""input""#);
+        let result = json!({"type": "tool_result", "tool_use_id": "1", "context": "x"});
+        row(Anthropic, json!({"role": "user", "content": [result]}), "content[0].context", r#""content""#);
+        let call = json!({"id": "1", "function": {"name": "f", "args": "{}"}});
+        let path = "tool_calls[0].function.args";
+        row(OpenaiChat, json!({"role": "assistant", "tool_calls": [call]}), path, r#""arguments""#);
         row(OpenaiChat, json!({"role": "assistant", "content": null, "tool_cals": []}), "tool_cals", r#""tool_calls""#);
         row(
             OpenaiChat,
@@ -385,6 +402,15 @@ mod tests {
                 json!({"choices": [{"message": {"content": ""}, "finish_reason": "tool_call"}], "usage": {"prompt_tokens": 1, "prompt_tokens_details": {"cache_tokens": 1}}}),
             ),
             (Api::Anthropic, json!({"role": "user", "content": [{"type": "document", "context": "x"}]})),
+            (Api::OpenaiResponses, json!({"type": "code_interpreter_call", "outputs": null, "status": "complete"})),
+            (Api::OpenaiResponses, json!({"type": "code_interpreter_call", "outputs": [], "status": "incomplet"})),
+            (Api::OpenaiResponses, json!({"output": [], "status": "canceled"})),
+            (Api::OpenaiResponses, json!({"output": [], "status": "complete"})),
+            (
+                Api::OpenaiChat,
+                json!({"choices": [{"message": {"content": ""}, "finish_reason": "content_filtered"}], "usage": {"prompt_token_details": {}}}),
+            ),
+            (Api::Google, json!({"role": "model", "parts": [{"text": "Hi", "function_call": null}]})),
             (Api::Google, json!({"candidates": [{"finishReason": "TOO_MANY_TOOL_CALLS"}], "modelVersion": "x"})),
         ] {
             assert_eq!(check(api, 0, &message.to_string(), &message), Ok(()), "{message}");
