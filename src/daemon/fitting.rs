@@ -44,8 +44,10 @@ async fn fit(daemon: Arc<Daemon>, params: FitParams, stop: Stop) -> Result<FitAn
         Next::Draft(order, fitting) => {
             let job = DraftJob { session: fitting.session(), order: *order, access };
             // No session has events about it.
-            let draft = unapplied(job, |_| ()).await?;
-            Ok(fitting.answer(&draft))
+            match unapplied(job, |_| ()).await {
+                Ok(draft) => Ok(fitting.answer(&draft)),
+                Err(failure) => fitting.without_a_draft(failure),
+            }
         }
     }
 }

@@ -281,6 +281,13 @@ fn messages_that_fit_are_never_made_larger() {
         assert_eq!((&fitted["tokensAfter"], &fitted["firstKeptIndex"]), (&fitted["tokensBefore"], &json!(0)));
         assert_eq!(fitted["method"], Value::Null);
     }
+    // The plan of a small tail makes something smaller, and its draft nothing.
+    let long = json!([user("Which port?"), assistant("8080."), user(&"z ".repeat(3_000))]);
+    for keep in [0, 1, 500] {
+        let fitted =
+            daemon.ok("context/fit", json!({"messages": long, "contextWindow": 100_000, "keepRecentTokens": keep}));
+        assert_eq!(fitted["messages"], long, "{keep}: {fitted}");
+    }
 }
 
 #[test]

@@ -146,10 +146,8 @@ impl Fitting {
     /// # Errors
     /// When no compaction makes the messages fit, or the work is stopped.
     pub fn plan(self, access: &ModelAccess, stop: Stop) -> Result<Next, Failure> {
-        let fullness = self.state.measure();
-        let tokens_before = fullness.context_tokens;
+        let (tokens_before, fits) = self.size();
         let asked = self.params.keep_recent_tokens.is_some();
-        let fits = tokens_before <= fullness.budget.attainable().unwrap_or(fullness.budget).threshold;
         if fits && !asked {
             return Ok(Next::Fits(self.unchanged(tokens_before)));
         }
@@ -177,6 +175,24 @@ impl Fitting {
             stop,
         };
         Ok(Next::Draft(Box::new(order), Box::new(self)))
+    }
+
+    /// The size of the messages in tokens, and whether they fit.
+    fn size(&self) -> (u64, bool) {
+        let fullness = self.state.measure();
+        let threshold = fullness.budget.attainable().unwrap_or(fullness.budget).threshold;
+        (fullness.context_tokens, fullness.context_tokens <= threshold)
+    }
+
+    /// All messages, where they fit and nothing makes them smaller.
+    ///
+    /// # Errors
+    /// The failure of the draft, otherwise.
+    pub fn without_a_draft(&self, failure: Failure) -> Result<FitAnswer, Failure> {
+        match (failure, self.size()) {
+            (Failure::NothingToCompact(_), (tokens, true)) => Ok(self.unchanged(tokens)),
+            (failure, _) => Err(failure),
+        }
     }
 
     fn planned(&self, keep: Option<u64>, access: &ModelAccess, stop: &Stop) -> Result<PlanMade, Failure> {
