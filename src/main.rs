@@ -147,8 +147,7 @@ enum Command {
     },
     /// Write a session into a new file, as Markdown or JSON lines.
     ///
-    /// Markdown is for a person: the name ends with .md, .markdown or .txt, or has no ending. A file whose name ends with
-    /// .jsonl has every entry.
+    /// Markdown is for a person. A file whose name ends with .jsonl has every entry.
     Export {
         /// A session file, or the beginning of the id of a session of the data folder.
         #[arg(value_name = "FILE|ID")]
@@ -414,7 +413,7 @@ fn main() -> ExitCode {
         Command::Man { out } => cli::man::run(Arguments::command(), &out),
         Command::Schema { out } => cli::schema::run(&out),
     };
-    // An error of the command says more than one of its output.
+    // Of two errors the one of the command is shown: it says why.
     match done.and_then(|code| cli::print::end().map(|()| code)) {
         Ok(code) => ExitCode::from(u8::try_from(code).unwrap_or(1)),
         Err(error) => {

@@ -9,8 +9,7 @@ use std::path::{Path, PathBuf};
 pub struct Request {
     /// A session file, or the beginning of an id.
     pub session: PathBuf,
-    /// The new file. Its ending tells the format: `.jsonl` has every entry, and `.md`, `.markdown`, `.txt` or none
-    /// is Markdown.
+    /// The new file. Its ending tells the format: `.jsonl` has every entry, any other one is Markdown.
     pub out: PathBuf,
     /// The data folder, in the place of the one of the environment.
     pub data: Option<PathBuf>,
@@ -30,14 +29,18 @@ pub fn run(request: &Request) -> Result<i32, String> {
     Ok(0)
 }
 
+/// Endings of names whose format a person would expect.
+const OTHERS: [&str; 12] = ["pdf", "html", "htm", "json", "docx", "odt", "rtf", "csv", "xml", "yaml", "yml", "zip"];
+
 /// The format of a file with this name.
 fn format(out: &Path) -> Result<&'static str, String> {
-    match out.extension().map(|ending| ending.to_string_lossy().to_lowercase()).as_deref() {
-        Some("jsonl") => Ok("jsonl"),
-        None | Some("md" | "markdown" | "txt") => Ok("markdown"),
-        Some(other) => Err(format!(
-            "nothing is written as .{}; name a file that ends with .md for Markdown, or with .jsonl for every entry",
-            print::plain(other)
+    let name = out.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+    let ending = name.rsplit_once('.').map(|(_, ending)| ending).unwrap_or_default();
+    match ending {
+        "jsonl" => Ok("jsonl"),
+        other if OTHERS.contains(&other) => Err(format!(
+            "export cannot write .{other} files; name a file that ends with .md for Markdown, or with .jsonl for every entry"
         )),
+        _ => Ok("markdown"),
     }
 }

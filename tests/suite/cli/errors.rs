@@ -205,7 +205,7 @@ fn an_export_that_cannot_be_written_leaves_nothing() {
         (at("out"), "there is something of this name already; name a new file"),
         (name.to_owned(), "there is something of this name already; name a new file"),
         ("/dev/full".to_owned(), "there is something of this name already; name a new file"),
-        (at("new.pdf"), "nothing is written as .pdf; name a file that ends with .md for Markdown"),
+        (at("new.pdf"), "export cannot write .pdf files; name a file that ends with .md for Markdown"),
         (at("no/out.md"), "name a new file in a folder that exists"),
     ] {
         let err = error(&home, &["export", name, &out], 1);
