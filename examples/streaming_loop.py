@@ -193,7 +193,7 @@ def turn(request):
         if next_step.get("willRetry"):
             continue  # cut off inside of a call or before any text: no call of this answer runs
         if answer.stop in ("refusal", "content_filter") or answer.message.get("refusal"):
-            # The answer is in no context, and the request would be declined again.
+            # The request would be declined again. It leaves the context, with the calls of this turn.
             call("session/navigate", sessionId=session, targetEntryId=asked, wait=True)
             return "declined"
         if answer.stop in ("max_tokens", "length", "model_context_window_exceeded"):

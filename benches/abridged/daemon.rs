@@ -48,7 +48,7 @@ impl Daemon {
             .spawn()
             .expect("the binary starts");
         let to = BufWriter::new(child.stdin.take().expect("a pipe"));
-        // As clients that read in large pieces: the pipe has 64 KiB.
+        // A read takes all that the pipe has, which is 64 KiB.
         let from = BufReader::with_capacity(1 << 20, child.stdout.take().expect("a pipe"));
         let mut daemon = Self { child, to, from, line: String::new(), home };
         daemon.call("initialize", json!({"protocolVersion": 1}));

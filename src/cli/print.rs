@@ -69,7 +69,7 @@ impl<W: Write> Printer<W> {
 /// The first error of a write to stdout. A closed pipe is none: the reader has read enough.
 static NOT_WRITTEN: OnceLock<String> = OnceLock::new();
 
-/// A stdout whose first error fails the command, whoever prints.
+/// Stdout. Its first error fails the command at its end.
 pub(super) struct Stdout<W>(W);
 
 impl<W: Write> Write for Stdout<W> {

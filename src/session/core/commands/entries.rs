@@ -204,7 +204,7 @@ fn page_before<'a>(path: &Path, params: &'a EntriesParams, ids: Ids) -> Option<(
             Some(oldest) => oldest,
         },
     };
-    // The path is searched from its end, so this takes as long as all pages before.
+    // This search of the path takes longer with each page, since it begins at the end.
     let means_it = ids == Ids::Unique || path.position(&oldest.id) == Some(end - 1 - oldest.number);
     means_it.then_some((page, Some(oldest.id)))
 }
