@@ -161,7 +161,7 @@ fn a_misspelt_member_of_a_message_is_refused_and_nothing_is_appended() {
     assert_eq!(daemon.ok("session/entries", json!({"sessionId": session}))["entries"], json!([]));
     // Members of a host's own stay.
     let own = json!({"role": "assistant", "content": "Hi.", "stopReason": "stop", "stopReasons": [], "mine": {"stopReson": 1}});
-    daemon.append(&session, &[own.clone()]);
+    daemon.append(&session, std::slice::from_ref(&own));
     let entries = daemon.ok("session/entries", json!({"sessionId": session}))["entries"].take();
     assert_eq!(
         (&entries[0]["message"]["stopReasons"], &entries[0]["message"]["mine"]),
