@@ -132,26 +132,29 @@ static ANTHROPIC_USAGE: Form = Form::flat(&[
 ]);
 
 static CHAT: Known = Known {
-    message: &Form::with(
-        &[
-            "role",
-            "content",
-            "name",
-            "tool_calls",
-            "tool_call_id",
-            "refusal",
-            "reasoning",
-            "reasoning_content",
-            "reasoning_details",
-            "choices",
-            "usage",
-        ],
-        &[("content", &CHAT_PART), ("tool_calls", &CHAT_CALL), ("choices", &CHAT_CHOICE), ("usage", &CHAT_USAGE)],
-    ),
+    message: &CHAT_MESSAGE,
     usage: &CHAT_USAGE,
     stop: "/choices/0/finish_reason",
     stops: &["content_filter", "content_filtered"],
 };
+
+/// A message, or a whole answer with one in each choice.
+static CHAT_MESSAGE: Form = Form::with(
+    &[
+        "role",
+        "content",
+        "name",
+        "tool_calls",
+        "tool_call_id",
+        "refusal",
+        "reasoning",
+        "reasoning_content",
+        "reasoning_details",
+        "choices",
+        "usage",
+    ],
+    &[("content", &CHAT_PART), ("tool_calls", &CHAT_CALL), ("choices", &CHAT_CHOICE), ("usage", &CHAT_USAGE)],
+);
 
 static CHAT_PART: Form = Form::with(&["type", "text", "image_url", "refusal"], &[("image_url", &CHAT_IMAGE)]);
 
@@ -162,12 +165,8 @@ static CHAT_CALL: Form = Form::with(&["id", "type", "index", "function"], &[("fu
 static CHAT_FUNCTION: Form =
     Form { foreign: &[("args", "arguments"), ("input", "arguments")], ..Form::flat(&["name", "arguments"]) };
 
-static CHAT_CHOICE: Form = Form::with(&["index", "message", "finish_reason", "logprobs"], &[("message", &CHAT_ANSWER)]);
-
-static CHAT_ANSWER: Form = Form::with(
-    &["role", "content", "tool_calls", "refusal", "reasoning", "reasoning_content", "reasoning_details"],
-    &[("content", &CHAT_PART), ("tool_calls", &CHAT_CALL)],
-);
+static CHAT_CHOICE: Form =
+    Form::with(&["index", "message", "finish_reason", "logprobs"], &[("message", &CHAT_MESSAGE)]);
 
 // Servers name other counts in the details.
 static CHAT_USAGE: Form = Form::flat(&[
@@ -184,31 +183,7 @@ static CHAT_USAGE: Form = Form::flat(&[
 ]);
 
 static RESPONSES: Known = Known {
-    message: &Form::with(
-        &[
-            "id",
-            "type",
-            "role",
-            "content",
-            "status",
-            "call_id",
-            "name",
-            "arguments",
-            "output",
-            // Of tools of the server.
-            "outputs",
-            "summary",
-            "encrypted_content",
-            "incomplete_details",
-            "usage",
-        ],
-        &[
-            ("content", &RESPONSES_PART),
-            // The parts of a result, or the items of a whole answer.
-            ("output", &RESPONSES_OUTPUT),
-            ("usage", &RESPONSES_USAGE),
-        ],
-    ),
+    message: &RESPONSES_ITEM,
     usage: &RESPONSES_USAGE,
     stop: "/status",
     stops: &[
@@ -227,7 +202,8 @@ static RESPONSES: Known = Known {
     ],
 };
 
-static RESPONSES_OUTPUT: Form = Form::with(
+/// An item, a part of a result, or a whole answer, whose output are items.
+static RESPONSES_ITEM: Form = Form::with(
     &[
         "id",
         "type",
@@ -237,25 +213,35 @@ static RESPONSES_OUTPUT: Form = Form::with(
         "call_id",
         "name",
         "arguments",
+        "output",
+        // Of tools of the server.
+        "outputs",
         "summary",
         "encrypted_content",
+        "incomplete_details",
+        "usage",
         "text",
         "image_url",
     ],
-    &[("content", &RESPONSES_PART)],
+    &[("content", &RESPONSES_PART), ("output", &RESPONSES_ITEM), ("usage", &RESPONSES_USAGE)],
 );
 
 static RESPONSES_PART: Form =
     Form::flat(&["type", "text", "annotations", "logprobs", "refusal", "image_url", "detail"]);
 
-static RESPONSES_USAGE: Form =
-    Form::flat(&["input_tokens", "output_tokens", "total_tokens", "input_tokens_details", "output_tokens_details"]);
+static RESPONSES_USAGE: Form = Form::flat(&[
+    "input_tokens",
+    "output_tokens",
+    "total_tokens",
+    "input_tokens_details",
+    "output_tokens_details",
+    // Servers of other makers.
+    "input_token_details",
+    "output_token_details",
+]);
 
 static GOOGLE: Known = Known {
-    message: &Form::with(
-        &["role", "parts", "candidates", "usageMetadata"],
-        &[("parts", &GOOGLE_PART), ("candidates", &GOOGLE_CANDIDATE), ("usageMetadata", &GOOGLE_USAGE)],
-    ),
+    message: &GOOGLE_CONTENT,
     usage: &GOOGLE_USAGE,
     stop: "/candidates/0/finishReason",
     stops: &[
@@ -269,6 +255,12 @@ static GOOGLE: Known = Known {
         "IMAGE_SAFETY",
     ],
 };
+
+/// A content, or a whole answer with one in each candidate.
+static GOOGLE_CONTENT: Form = Form::with(
+    &["role", "parts", "candidates", "usageMetadata"],
+    &[("parts", &GOOGLE_PART), ("candidates", &GOOGLE_CANDIDATE), ("usageMetadata", &GOOGLE_USAGE)],
+);
 
 static GOOGLE_PART: Form = Form::with(
     &[
@@ -296,8 +288,6 @@ static GOOGLE_DATA: Form = Form::flat(&["mimeType", "data", "displayName"]);
 
 static GOOGLE_CANDIDATE: Form =
     Form::with(&["content", "finishReason", "index", "finishMessage"], &[("content", &GOOGLE_CONTENT)]);
-
-static GOOGLE_CONTENT: Form = Form::with(&["role", "parts"], &[("parts", &GOOGLE_PART)]);
 
 static GOOGLE_USAGE: Form = Form::flat(&[
     "promptTokenCount",
@@ -404,7 +394,10 @@ mod tests {
             (Api::Anthropic, json!({"role": "user", "content": [{"type": "document", "context": "x"}]})),
             (Api::OpenaiResponses, json!({"type": "code_interpreter_call", "outputs": null, "status": "complete"})),
             (Api::OpenaiResponses, json!({"type": "code_interpreter_call", "outputs": [], "status": "incomplet"})),
-            (Api::OpenaiResponses, json!({"output": [], "status": "canceled"})),
+            (
+                Api::OpenaiResponses,
+                json!({"output": [], "status": "canceled", "usage": {"input_tokens": 1, "input_token_details": {}}}),
+            ),
             (Api::OpenaiResponses, json!({"output": [], "status": "complete"})),
             (
                 Api::OpenaiChat,
