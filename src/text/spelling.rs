@@ -25,8 +25,13 @@ pub fn meant_value<'k>(value: &str, known: impl Iterator<Item = &'k str> + Clone
 /// plural is another name.
 pub fn meant_member<'k>(name: &str, known: impl Iterator<Item = &'k str> + Clone) -> Option<&'k str> {
     let name = folded(name);
+    let length = name.chars().count();
     let is_close = |known: &str| {
-        let most = match name.chars().count().min(known.chars().count()) {
+        // A name of a megabyte is not compared letter by letter.
+        if length.abs_diff(known.chars().count()) > 1 {
+            return false;
+        }
+        let most = match length.min(known.chars().count()) {
             0..=3 => 0,
             // Two letters that changed places are one edit.
             4 => usize::from(sorted(&name) == sorted(known)),
