@@ -94,7 +94,7 @@ fn not_written(error: &io::Error) {
 /// When a part of it could not be written.
 pub fn end() -> Result<(), String> {
     let _ = Stdout(io::stdout()).flush();
-    NOT_WRITTEN.get().map_or(Ok(()), |error| Err(format!("stdout: {error}; the output is not whole")))
+    NOT_WRITTEN.get().map_or(Ok(()), |error| Err(format!("stdout cannot be written: {error}; the output is not whole")))
 }
 
 /// A printer of lines to stdout.
