@@ -193,10 +193,12 @@ pub fn climb(plan: Plan, rules: Rules<'_>, summarize: &dyn Fn(&Plan, u64) -> Sum
             continue;
         }
         tried = plan.clone();
-        ladder.try_rung(|draft| {
-            let summary = summarize(&plan, summary_cap(&plan));
-            Draft::extracted(plan.clone(), summary, edits_of_kept(&plan, &draft.edits))
-        });
+        if ladder.may_fit(&plan) {
+            ladder.try_rung(|draft| {
+                let summary = summarize(&plan, summary_cap(&plan));
+                Draft::extracted(plan.clone(), summary, edits_of_kept(&plan, &draft.edits))
+            });
+        }
     }
     // The next rung keeps a short ledger, and the entries that stay in any case.
     let unread = !plan::unread(ladder.best.plan.kept()).is_empty();
@@ -219,7 +221,9 @@ pub fn climb(plan: Plan, rules: Rules<'_>, summarize: &dyn Fn(&Plan, u64) -> Sum
         && let Some(plan) = tried.keeping_fewer_unread()
     {
         tried = plan.clone();
-        ladder.try_rung(|draft| with_short_summary(draft, plan, summarize));
+        if ladder.may_fit(&plan) || plan.keeping_fewer_unread().is_none() {
+            ladder.try_rung(|draft| with_short_summary(draft, plan, summarize));
+        }
     }
     ladder.accepted(before)
 }
@@ -281,6 +285,12 @@ struct Ladder {
 impl Ladder {
     fn fits(&self) -> bool {
         self.best.tokens_after <= self.goal
+    }
+
+    /// Whether a plan with a larger cut fits without its summary. The extraction of a summary takes longer than this look.
+    fn may_fit(&self, plan: &Plan) -> bool {
+        let edits = edits_of_kept(plan, &self.best.edits);
+        Draft::extracted(plan.clone(), Summary::default(), edits).tokens_after <= self.goal
     }
 
     fn try_rung(&mut self, make: impl FnOnce(&Draft) -> Draft) {

@@ -129,8 +129,8 @@ impl<'a> Window<'a> {
     pub(super) fn fewer_requests(&self, first: usize) -> Option<usize> {
         let mut requests = unread_requests(self.entries);
         requests.retain(|place| *place >= first);
-        let may_begin: Vec<usize> =
-            requests.iter().copied().filter(|place| self.last_result() < Some(*place)).collect();
+        let last_result = self.last_result();
+        let may_begin: Vec<usize> = requests.iter().copied().filter(|place| last_result < Some(*place)).collect();
         may_begin.get(may_begin.len() / 2).copied().filter(|place| requests.first() != Some(place))
     }
 
