@@ -269,6 +269,12 @@ impl Decision {
     pub fn is_due(&self) -> bool {
         matches!(self.why, Why::Due | Why::Images)
     }
+
+    /// Whether the context is compacted before the next request, since less than half of the reserve is free for the answer.
+    #[must_use]
+    pub fn is_due_before_a_request(&self) -> bool {
+        self.is_due() && self.facts.context_tokens > resting::rests_to(&self.facts.budget)
+    }
 }
 
 /// The reason as a sentence for a person.

@@ -435,8 +435,30 @@ fn messages_that_come_during_a_compaction_are_compacted_behind_it() {
         assert!(daemon.answer(append).is_ok());
     }
     let context = daemon.answer(context).expect("a context");
-    assert!(context["usage"]["contextTokens"].as_u64() <= Some(13_600), "{}", context["usage"]);
+    // Half of the reserve of 8,000 tokens is free for the answer.
+    assert!(context["usage"]["contextTokens"].as_u64() <= Some(12_000), "{}", context["usage"]);
     assert!(context["messages"].to_string().contains("Request 199."));
+}
+
+#[test]
+fn a_context_that_leaves_less_than_half_of_the_reserve_for_the_answer_is_compacted_first() {
+    let mut daemon = Daemon::start();
+    let session = session(&mut daemon, 16_000, &json!({"enabled": false}));
+    for turn in 0..11 {
+        daemon.append(&session, &[user(&text_of(480, &format!("ask{turn}"))), assistant(&text_of(480, "answer"))]);
+    }
+    let enabled =
+        |on: bool| json!({"sessionId": session, "scope": "session", "patch": {"compaction": {"enabled": on}}});
+    let size = |daemon: &mut Daemon| {
+        let context = daemon.ok("session/context", json!({"sessionId": session, "wait": true}));
+        context["usage"]["contextTokens"].as_u64().expect("a size")
+    };
+    let before = size(&mut daemon);
+    assert!((12_001..=16_000).contains(&before), "{before}");
+    daemon.ok("settings/set", enabled(true));
+    let after = size(&mut daemon);
+    assert!(after <= 8_000, "{after}");
+    assert_eq!(daemon.count("compaction_start"), 1);
 }
 
 #[test]

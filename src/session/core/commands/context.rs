@@ -88,6 +88,12 @@ impl Standing<'_> {
         }
         let fullness = self.core.base.state.measure();
         match fullness.too_large(self.core.base.state.path()) {
+            None if starts == Starts::Maintenance
+                && self.may_maintain()
+                && self.decision().is_due_before_a_request() =>
+            {
+                Way::Maintain
+            }
             None => Way::Answer,
             Some(_) if runs => Way::Hold,
             Some(_) if self.core.base.counting.runs() && self.core.base.ending.goes_on() => Way::Hold,
@@ -106,12 +112,19 @@ impl Standing<'_> {
         }
     }
 
-    /// Whether a context that waits is over the window, and more maintenance makes it smaller.
+    /// Whether a context that waits is over the window or leaves too little of it for the answer, and more maintenance makes
+    /// it smaller.
     pub(in crate::session::core) fn waiting_context_needs_more(&self) -> bool {
-        self.core.base.waiting.ask_for_maintenance()
-            && self.core.recoveries.failed_at(self.core.base.state.path().visible_leaf()).is_none()
-            && self.core.base.state.measure().too_large(self.core.base.state.path()).is_some()
-            && (self.core.base.counting.runs() || self.decision().is_due())
+        if !self.core.base.waiting.ask_for_maintenance()
+            || self.core.recoveries.failed_at(self.core.base.state.path().visible_leaf()).is_some()
+        {
+            return false;
+        }
+        let decision = self.decision();
+        match self.core.base.state.measure().too_large(self.core.base.state.path()) {
+            Some(_) => self.core.base.counting.runs() || decision.is_due(),
+            None => decision.is_due_before_a_request(),
+        }
     }
 }
 
