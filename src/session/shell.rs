@@ -4,6 +4,7 @@
 //! the next of these. Work that takes longer than a few milliseconds (opening, counting, planning, summarizing, writing)
 //! runs on the blocking pool.
 
+mod background;
 mod reads;
 
 use super::{
@@ -410,12 +411,14 @@ impl Shell {
         tokio::spawn(async move {
             // One session at a time: counting takes a core, and answers take the other.
             let turn = turn.acquire_owned().await;
-            let counted = tokio::task::spawn_blocking(move || {
+            let counted = background::run("abridged-count", move || {
                 tokens::load();
                 entries.iter().for_each(|entry| entry.count());
                 drop(turn);
             });
-            let _ = counted.await;
+            if !counted.await {
+                tracing::error!("entries were not counted; their estimates stand");
+            }
             send(&messages, Message::Input(Input::Counted));
         });
     }
