@@ -34,7 +34,9 @@ const WITH_HOLES: usize = 64 << 10;
 
 /// How much is read at first going backwards, in bytes; then twice as much each time.
 const FIRST_BLOCK: usize = 64 << 10;
-const LARGEST_BLOCK: usize = 1 << 20;
+
+/// How much is read at most going backwards, in bytes, where no line is longer. Two of them fit in the second cache of a core.
+const LARGEST_BLOCK: usize = 256 << 10;
 
 /// A line without its newline.
 #[derive(Debug, Clone, Copy)]
@@ -218,6 +220,8 @@ pub struct Backwards<'f> {
     /// Where the buffer begins in the file.
     start: u64,
     buffer: Vec<u8>,
+    /// The buffer before, which is read into next. A new one costs as much as the reading.
+    spare: Vec<u8>,
     /// So much of the buffer is still to be given.
     end: usize,
     /// So many bytes before that are known to have no newline among them.
@@ -245,6 +249,7 @@ impl<'f> Backwards<'f> {
             floor,
             start: end,
             buffer: Vec::new(),
+            spare: Vec::new(),
             end: 0,
             searched: 0,
             ended: false,
@@ -376,12 +381,13 @@ impl<'f> Backwards<'f> {
         let room = self.limit.longest + LARGEST_BLOCK - self.end;
         let size = self.block.max(self.end).min(room).min(left);
         self.block = if self.sparse { FIRST_BLOCK } else { (self.block * 2).min(LARGEST_BLOCK) };
-        let mut buffer = vec![0; size];
-        self.file.read_exact_at(&mut buffer, self.start - size as u64)?;
-        buffer.extend_from_slice(&self.buffer[..self.end]);
+        self.spare.resize(size + self.end, 0);
+        let (block, rest) = self.spare.split_at_mut(size);
+        self.file.read_exact_at(block, self.start - size as u64)?;
+        rest.copy_from_slice(&self.buffer[..self.end]);
+        std::mem::swap(&mut self.buffer, &mut self.spare);
         self.searched = self.end;
-        self.end = buffer.len();
-        self.buffer = buffer;
+        self.end += size;
         self.start -= size as u64;
         Ok(())
     }
