@@ -82,6 +82,8 @@ pub enum Oddity {
 #[derive(Clone, Default)]
 pub struct Index {
     nodes: Vec<Node>,
+    /// The first places of runs, in their order. In a run each entry follows the one on the line before.
+    runs: Vec<Place>,
     /// The parents of entries whose line names another one, or none.
     mended: HashMap<u32, Option<EntryId>>,
     /// The entry that was added last.
@@ -196,6 +198,9 @@ impl Index {
                 }
             },
         };
+        if parent == ROOT || parent + 1 != place {
+            self.runs.push(Place(place));
+        }
         self.nodes.push(Node { offset: spot.offset, length: spot.length, parent });
         let same_id = self.newest.insert(id, place).is_some();
         match &mut self.last {
@@ -289,6 +294,7 @@ impl Index {
     /// Lets go of room for more: most sessions get no more for a long time.
     pub fn shrink(&mut self) {
         self.nodes.shrink_to_fit();
+        self.runs.shrink_to_fit();
         self.landmarks.shrink_to_fit();
         self.newest.shrink_to_fit();
     }
@@ -390,18 +396,25 @@ impl Index {
         path
     }
 
-    /// The last place that the paths to two entries have in common. The cost is that of the places after it.
+    /// The last place that the paths to two entries have in common. The cost is that of the runs after it.
     #[must_use]
     pub fn last_in_common(&self, one: Option<Place>, other: Option<Place>) -> Option<Place> {
         let (mut one, mut other) = (one?, other?);
-        // An entry stands after those that it follows.
-        while one != other {
-            match one > other {
-                true => one = self.parent(one)?,
-                false => other = self.parent(other)?,
+        loop {
+            // An entry stands after those that it follows.
+            let (later, earlier) = (one.max(other), one.min(other));
+            let start = self.run_of(later);
+            if start <= earlier {
+                return Some(earlier);
             }
+            (one, other) = (self.parent(start)?, earlier);
         }
-        Some(one)
+    }
+
+    /// The first place of the run of an entry.
+    fn run_of(&self, place: Place) -> Place {
+        let behind = self.runs.partition_point(|start| *start <= place);
+        behind.checked_sub(1).map_or(place, |run| self.runs[run])
     }
 
     /// The names that were given to entries, as they are now.
@@ -475,6 +488,7 @@ impl Hasher for AsItIs {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use serde_json::json;
 
     fn index(lines: &[(&str, &str, &str)]) -> (Index, Vec<Oddity>) {
@@ -523,6 +537,29 @@ mod tests {
             assert_eq!(index.last_in_common(place(one), place(other)), common.and_then(place), "{one} {other}");
         }
         assert_eq!(index.last_in_common(place("e"), None), None);
+    }
+
+    proptest! {
+        #[test]
+        fn paths_of_any_tree_have_their_last_place_in_common(
+            parents in proptest::collection::vec((any::<bool>(), any::<prop::sample::Index>()), 1..24),
+        ) {
+            let ids: Vec<String> = (0..parents.len()).map(|at| at.to_string()).collect();
+            let parent = |at: usize| match &parents[at] {
+                _ if at == 0 => "",
+                (true, _) => &ids[at - 1],
+                (false, of) => &ids[of.index(at)],
+            };
+            let lines: Vec<_> = (0..ids.len()).map(|at| ("message", ids[at].as_str(), parent(at))).collect();
+            let (index, _) = index(&lines);
+            for (one, other) in ids.iter().flat_map(|one| ids.iter().map(move |other| (one, other))) {
+                let (first, second) = (path(&index, one), path(&index, other));
+                let common = first.iter().zip(&second).take_while(|(one, other)| one == other).last();
+                let place = |id: &String| index.find(&id.as_str().into());
+                let found = index.last_in_common(place(one), place(other)).map(|place| index.spot(place).offset);
+                prop_assert_eq!(found, common.map(|(offset, _)| *offset));
+            }
+        }
     }
 
     #[test]
