@@ -53,22 +53,41 @@ pub fn functions(tool: &Value) -> Result<Vec<Function>, Fault> {
     if nested.is_empty() && !given.keys().any(|key| LISTS.contains(&key.as_str())) {
         let mut value = function(given)?;
         if given.get("type").is_some_and(|kind| kind == "function") {
-            without_arguments(&mut value);
+            without_arguments(&mut value, given)?;
         }
         return Ok(vec![Function { value, path: String::new() }]);
     }
     let one = |(path, function_of): Nested<'_>| {
-        let mut value = function(function_of).map_err(|fault| fault.below(&path))?;
-        without_arguments(&mut value);
+        let made = function(function_of).and_then(|mut value| {
+            without_arguments(&mut value, function_of)?;
+            Ok(value)
+        });
+        let value = made.map_err(|fault| fault.below(&path))?;
         Ok(Function { value, path })
     };
     nested.into_iter().map(one).collect()
 }
 
 /// Adds the schema of no arguments where a function has none. In the forms of OpenAI and Google such a function takes none.
-fn without_arguments(function: &mut Value) {
-    if function.get("inputSchema").is_none() {
-        function["inputSchema"] = json!({ "type": "object", "properties": {} });
+///
+/// # Errors
+/// When a schema stands in a member of another name, which would be lost.
+fn without_arguments(function: &mut Value, given: &Map<String, Value>) -> Result<(), Fault> {
+    if function.get("inputSchema").is_some() {
+        return Ok(());
+    }
+    let is_schema = |value: &Value| {
+        let is_object = |kind: &str| kind.eq_ignore_ascii_case("object");
+        value.get("properties").is_some_and(Value::is_object) || value["type"].as_str().is_some_and(is_object)
+    };
+    match given.iter().find(|(_, value)| is_schema(value)) {
+        Some((member, _)) => {
+            Err(Fault::new(member, format!("`{member}` is no member of a function; did you mean `parameters`?")))
+        }
+        None => {
+            function["inputSchema"] = json!({ "type": "object", "properties": {} });
+            Ok(())
+        }
     }
 }
 
@@ -309,6 +328,21 @@ mod tests {
             (json!({"name": "a", "input_schema": "none"}), "input_schema", "the schema of the tool \"a\""),
             (json!({"name": "a", "inputSchema": {"type": "objct"}}), "inputSchema.type", "are an object"),
             (json!({"name": "a", "parameters": {"type": ["string", "null"]}}), "parameters.type", "are an object"),
+            (
+                json!({"type": "function", "name": "a", "schema": {"type": "object"}}),
+                "schema",
+                "did you mean `parameters`",
+            ),
+            (
+                json!({"type": "function", "function": {"name": "a", "arguments": {"properties": {}}}}),
+                "function.arguments",
+                "`arguments` is no member",
+            ),
+            (
+                json!({"functionDeclarations": [{"name": "a", "args": {"type": "OBJECT"}}]}),
+                "functionDeclarations[0].args",
+                "did",
+            ),
         ] {
             let fault = functions(&given).expect_err("no function");
             assert_eq!(fault.path, path, "{given}");
