@@ -121,15 +121,26 @@ static ANTHROPIC_BLOCK: Form = Form {
 
 static ANTHROPIC_SOURCE: Form = Form::flat(&["type", "media_type", "data", "url"]);
 
-static ANTHROPIC_USAGE: Form = Form::flat(&[
-    "input_tokens",
-    "output_tokens",
-    "cache_read_input_tokens",
-    "cache_creation_input_tokens",
-    "cache_creation",
-    "service_tier",
-    "server_tool_use",
-]);
+static ANTHROPIC_USAGE: Form = Form {
+    foreign: TOKENS_ELSEWHERE,
+    ..Form::flat(&[
+        "input_tokens",
+        "output_tokens",
+        "cache_read_input_tokens",
+        "cache_creation_input_tokens",
+        "cache_creation",
+        "service_tier",
+        "server_tool_use",
+    ])
+};
+
+/// The counts of other formats, and the ones of Anthropic and OpenAI's Responses that they stand for.
+const TOKENS_ELSEWHERE: &[(&str, &str)] = &[
+    ("prompt_tokens", "input_tokens"),
+    ("completion_tokens", "output_tokens"),
+    ("promptTokenCount", "input_tokens"),
+    ("candidatesTokenCount", "output_tokens"),
+];
 
 static CHAT: Known = Known {
     message: &CHAT_MESSAGE,
@@ -229,16 +240,19 @@ static RESPONSES_ITEM: Form = Form::with(
 static RESPONSES_PART: Form =
     Form::flat(&["type", "text", "annotations", "logprobs", "refusal", "image_url", "detail"]);
 
-static RESPONSES_USAGE: Form = Form::flat(&[
-    "input_tokens",
-    "output_tokens",
-    "total_tokens",
-    "input_tokens_details",
-    "output_tokens_details",
-    // Servers of other makers.
-    "input_token_details",
-    "output_token_details",
-]);
+static RESPONSES_USAGE: Form = Form {
+    foreign: TOKENS_ELSEWHERE,
+    ..Form::flat(&[
+        "input_tokens",
+        "output_tokens",
+        "total_tokens",
+        "input_tokens_details",
+        "output_tokens_details",
+        // Servers of other makers.
+        "input_token_details",
+        "output_token_details",
+    ])
+};
 
 static GOOGLE: Known = Known {
     message: &GOOGLE_CONTENT,
@@ -289,18 +303,26 @@ static GOOGLE_DATA: Form = Form::flat(&["mimeType", "data", "displayName"]);
 static GOOGLE_CANDIDATE: Form =
     Form::with(&["content", "finishReason", "index", "finishMessage"], &[("content", &GOOGLE_CONTENT)]);
 
-static GOOGLE_USAGE: Form = Form::flat(&[
-    "promptTokenCount",
-    "cachedContentTokenCount",
-    "toolUsePromptTokenCount",
-    "candidatesTokenCount",
-    "thoughtsTokenCount",
-    "totalTokenCount",
-    "promptTokensDetails",
-    "candidatesTokensDetails",
-    "cacheTokensDetails",
-    "toolUsePromptTokensDetails",
-]);
+static GOOGLE_USAGE: Form = Form {
+    foreign: &[
+        ("prompt_tokens", "promptTokenCount"),
+        ("input_tokens", "promptTokenCount"),
+        ("completion_tokens", "candidatesTokenCount"),
+        ("output_tokens", "candidatesTokenCount"),
+    ],
+    ..Form::flat(&[
+        "promptTokenCount",
+        "cachedContentTokenCount",
+        "toolUsePromptTokenCount",
+        "candidatesTokenCount",
+        "thoughtsTokenCount",
+        "totalTokenCount",
+        "promptTokensDetails",
+        "candidatesTokensDetails",
+        "cacheTokensDetails",
+        "toolUsePromptTokensDetails",
+    ])
+};
 
 #[cfg(test)]
 mod tests {
@@ -315,6 +337,15 @@ mod tests {
             assert!(refused.problem.contains(&format!("did you mean {meant}?")), "{refused:?}");
         };
         use Api::{Anthropic, Google, OpenaiChat, OpenaiResponses};
+        for (api, usage, path, meant) in [
+            (Anthropic, "usage", "prompt_tokens", r#""input_tokens""#),
+            (Anthropic, "usage", "candidatesTokenCount", r#""output_tokens""#),
+            (OpenaiResponses, "usage", "completion_tokens", r#""output_tokens""#),
+            (Google, "usageMetadata", "input_tokens", r#""promptTokenCount""#),
+        ] {
+            let message = json!({"role": "assistant", "content": [], usage: {path: 7}});
+            row(api, message, &format!("{usage}.{path}"), meant);
+        }
         row(
             Anthropic,
             json!({"role": "assistant", "content": [], "stopReason": "end_turn"}),
