@@ -1530,7 +1530,11 @@ export interface ContextParams {
   leafEntryId?: EntryId | null;
   /** Format of the context. Default: `messages`. */
   format?: MessageFormat | null;
-  /** Answer after running maintenance has ended. Over the window, the request starts the maintenance that is due. */
+  /**
+   * Answer after running maintenance has ended. Over the window, and where less than half of the reserve is free for
+   * the
+   * answer of the model, the request starts the maintenance that is due.
+   */
   wait?: boolean | null;
 }
 

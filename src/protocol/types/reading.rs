@@ -22,7 +22,8 @@ pub struct ContextParams {
     /// Format of the context. Default: `messages`.
     #[serde(default)]
     pub format: Option<MessageFormat>,
-    /// Answer after running maintenance has ended. Over the window, the request starts the maintenance that is due.
+    /// Answer after running maintenance has ended. Over the window, and where less than half of the reserve is free for the
+    /// answer of the model, the request starts the maintenance that is due.
     #[serde(default)]
     pub wait: Option<bool>,
 }

@@ -36,7 +36,7 @@ pub(super) enum Unit {
     AfterTransfer,
     /// Starts the compaction after the turn.
     AfterTurn,
-    /// Starts the maintenance for contexts that wait and are over the window.
+    /// Starts the maintenance for contexts that wait and lack room in the window.
     Contexts,
     /// Writes messages of turns, or the queue of messages.
     TurnMessages,

@@ -92,7 +92,8 @@ impl Standing<'_> {
                 && self.may_maintain()
                 && self.decision().is_due_before_a_request() =>
             {
-                Way::Maintain
+                // An estimate alone starts nothing.
+                if self.core.base.counting.runs() { Way::Hold } else { Way::Maintain }
             }
             None => Way::Answer,
             Some(_) if runs => Way::Hold,
@@ -503,6 +504,23 @@ mod tests {
         let mut held = counting(&off());
         held.feed(Input::Finish);
         assert!(is_refused(&ask(&mut held, 3, json!({"wait": true})), 3), "a session that ends waits for no counts");
+    }
+
+    #[test]
+    fn a_context_starts_no_compaction_by_an_estimate() {
+        let mut held_within = 0;
+        for window in (2_000..8_000).step_by(250) {
+            let mut held = Held::new();
+            set(&mut held, Some(window), &json!({}), "auto");
+            held.call::<SessionStatus>(1, json!({}));
+            held.turn();
+            let effects = ask(&mut held, 2, json!({"wait": true}));
+            assert!(held.core.base.counting.runs() && !starts_compaction(&effects), "{window}");
+            let state = &held.core.base.state;
+            let is_within = state.measure().too_large(state.path()).is_none();
+            held_within += u32::from(is_within && !is_answered(&effects, 2));
+        }
+        assert!(held_within > 0, "some windows have room for the context, and not for the answer");
     }
 
     #[test]
