@@ -193,7 +193,7 @@ pub fn climb(plan: Plan, rules: Rules<'_>, summarize: &dyn Fn(&Plan, u64) -> Sum
             continue;
         }
         tried = plan.clone();
-        if ladder.may_fit(&plan) {
+        if ladder.may_have(&plan, goal) {
             ladder.try_rung(|draft| {
                 let summary = summarize(&plan, summary_cap(&plan));
                 Draft::extracted(plan.clone(), summary, edits_of_kept(&plan, &draft.edits))
@@ -221,7 +221,10 @@ pub fn climb(plan: Plan, rules: Rules<'_>, summarize: &dyn Fn(&Plan, u64) -> Sum
         && let Some(plan) = tried.keeping_fewer_unread()
     {
         tried = plan.clone();
-        if ladder.may_fit(&plan) || plan.keeping_fewer_unread().is_none() {
+        // A context over the goal is accepted up to these sizes.
+        let budget = plan.demand.budget;
+        let most = ladder.goal.max(budget.threshold).max(budget.usable());
+        if ladder.may_have(&plan, most) || plan.keeping_fewer_unread().is_none() {
             ladder.try_rung(|draft| with_short_summary(draft, plan, summarize));
         }
     }
@@ -287,10 +290,11 @@ impl Ladder {
         self.best.tokens_after <= self.goal
     }
 
-    /// Whether a plan with a larger cut fits without its summary. The extraction of a summary takes longer than this look.
-    fn may_fit(&self, plan: &Plan) -> bool {
+    /// Whether a plan with a larger cut has at most so many tokens without its summary. The extraction of a summary takes longer
+    /// than this look.
+    fn may_have(&self, plan: &Plan, most: u64) -> bool {
         let edits = edits_of_kept(plan, &self.best.edits);
-        Draft::extracted(plan.clone(), Summary::default(), edits).tokens_after <= self.goal
+        Draft::extracted(plan.clone(), Summary::default(), edits).tokens_after <= most
     }
 
     fn try_rung(&mut self, make: impl FnOnce(&Draft) -> Draft) {

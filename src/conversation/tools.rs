@@ -76,11 +76,8 @@ fn without_arguments(function: &mut Value, given: &Map<String, Value>) -> Result
     if function.get("inputSchema").is_some() {
         return Ok(());
     }
-    let is_schema = |value: &Value| {
-        let is_object = |kind: &str| kind.eq_ignore_ascii_case("object");
-        value.get("properties").is_some_and(Value::is_object) || value["type"].as_str().is_some_and(is_object)
-    };
-    match given.iter().find(|(_, value)| is_schema(value)) {
+    // Other members may be schemas, too: `response` of Google and `outputSchema` of MCP are those of results.
+    match given.iter().find(|(name, value)| ELSEWHERE.contains(&name.as_str()) && value.is_object()) {
         Some((member, _)) => {
             Err(Fault::new(member, format!("`{member}` is no member of a function; did you mean `parameters`?")))
         }
@@ -184,6 +181,10 @@ const WRAPPER: [&str; 4] = ["type", LISTS[0], LISTS[1], INNER];
 
 /// Members with the schema of the arguments.
 const SCHEMAS: [&str; 5] = ["inputSchema", "input_schema", "parameters", "parametersJsonSchema", "inputJsonSchema"];
+
+/// Names under which other programs have the schema of the arguments. A function with one of them and none of the others would
+/// lose it.
+const ELSEWHERE: [&str; 6] = ["schema", "arguments", "args", "params", "input", "jsonSchema"];
 
 /// Members of a function.
 const MEMBERS: [&str; 8] = ["name", "description", "type", SCHEMAS[0], SCHEMAS[1], SCHEMAS[2], SCHEMAS[3], SCHEMAS[4]];
@@ -363,6 +364,8 @@ mod tests {
             json!({"type": "function", "name": "a"}),
             json!({"type": "function", "function": {"name": "a", "parameters": null}}),
             json!({"functionDeclarations": [{"name": "a"}]}),
+            json!({"functionDeclarations": [{"name": "a", "response": {"type": "OBJECT", "properties": {}}}]}),
+            json!({"type": "function", "name": "a", "outputSchema": {"type": "object"}}),
         ] {
             assert_eq!(values(&given), expected, "{given}");
         }

@@ -386,6 +386,10 @@ impl<'f> Backwards<'f> {
         self.file.read_exact_at(block, self.start - size as u64)?;
         rest.copy_from_slice(&self.buffer[..self.end]);
         std::mem::swap(&mut self.buffer, &mut self.spare);
+        if self.spare.capacity() > 4 * LARGEST_BLOCK {
+            // It had a long line.
+            self.spare = Vec::new();
+        }
         self.searched = self.end;
         self.end += size;
         self.start -= size as u64;

@@ -13,7 +13,7 @@ use super::{
     idle::{self, IdleWork, maintenance},
     parts::{
         queue,
-        waiting_contexts::{Starts, WaitingContext},
+        waiting_contexts::{Starts, WaitingContext, must_fit},
     },
     recovering::{self, Begun, MayStart, judging, reported, reports},
     standing::{self, Standing},
@@ -289,6 +289,10 @@ impl Core {
 
     /// Answers a request for a context, holds it, or refuses it.
     pub(super) fn context(&mut self, params: ContextParams, ticket: Ticket, starts: Starts) {
+        if must_fit(&params) {
+            // Its decision needs counts, and none are made at the opening.
+            self.base.count_at_rest();
+        }
         match Standing::of(self).way(&params, starts) {
             Way::Answer => return context::answer(&mut self.base, params, ticket),
             Way::TooLarge(floor) => {

@@ -4,8 +4,8 @@
 use rustix::process::{getpriority_process, setpriority_process};
 use tokio::sync::oneshot;
 
-/// The nice value of the threads of such work above that of the process. Threads that make answers get a core at once, and on a machine that is busy
-/// with other programs the work still gets a third of a fair share.
+/// The nice value of the threads of such work above that of the process. Threads that make answers go first, and beside
+/// other programs the work gets about a third of a fair share.
 #[cfg(target_os = "linux")]
 const NICE: i32 = 5;
 

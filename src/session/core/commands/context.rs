@@ -88,7 +88,8 @@ impl Standing<'_> {
         }
         let fullness = self.core.base.state.measure();
         match fullness.too_large(self.core.base.state.path()) {
-            None if starts == Starts::Maintenance
+            None if waits
+                && starts == Starts::Maintenance
                 && self.may_maintain()
                 && self.decision().is_due_before_a_request() =>
             {
@@ -124,7 +125,7 @@ impl Standing<'_> {
         let decision = self.decision();
         match self.core.base.state.measure().too_large(self.core.base.state.path()) {
             Some(_) => self.core.base.counting.runs() || decision.is_due(),
-            None => decision.is_due_before_a_request(),
+            None => self.core.base.waiting.ask_for_room() && decision.is_due_before_a_request(),
         }
     }
 }
@@ -512,8 +513,6 @@ mod tests {
         for window in (2_000..8_000).step_by(250) {
             let mut held = Held::new();
             set(&mut held, Some(window), &json!({}), "auto");
-            held.call::<SessionStatus>(1, json!({}));
-            held.turn();
             let effects = ask(&mut held, 2, json!({"wait": true}));
             assert!(held.core.base.counting.runs() && !starts_compaction(&effects), "{window}");
             let state = &held.core.base.state;

@@ -19,7 +19,7 @@ pub(in crate::session::core) struct WaitingContext {
     pub starts: Starts,
 }
 
-/// The work that a request for the context starts where the context is over the window and no work runs.
+/// The work that a request for the context starts where the context lacks room in the window and no work runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::session::core) enum Starts {
     /// The maintenance that is due.
@@ -73,9 +73,14 @@ impl WaitingContexts {
         }
     }
 
-    /// Sets the work that they start where they are over the window.
+    /// Sets the work that they start where they lack room in the window.
     pub fn start(&mut self, starts: Starts) {
         self.0.iter_mut().for_each(|context| context.starts = starts);
+    }
+
+    /// Whether one of them starts the maintenance that is due where less than half of the reserve is free for the answer.
+    pub fn ask_for_room(&self) -> bool {
+        self.0.iter().any(|context| context.starts == Starts::Maintenance && context.params.wait == Some(true))
     }
 
     /// Whether one of them starts the maintenance that is due where it is over the window.
