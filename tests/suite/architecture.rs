@@ -57,6 +57,7 @@ const SHELL: &[&str] = &[
     "session/shared",
     "session/recording/recorder",
     "session/shell",
+    "session/shell/background",
     "session/shell/reads",
     "session/idle_turn",
     "session/jobs/export",

@@ -153,7 +153,7 @@ fn an_invalid_message_is_named_by_its_path() {
         (json!({"messages": pis(json!({"input": "5000"}))}), "messages[0].usage.input"),
         (json!({"messages": pis(json!([5_000, 1, 0, 0, 5_001]))}), "messages[0].usage"),
         (json!({"messages": answer, "format": "anthropic", "usage": [5_000, 1]}), "usage"),
-        (json!({"messages": answer, "format": "anthropic", "usage": {"prompt_tokens": 1}}), "usage"),
+        (json!({"messages": answer, "format": "anthropic", "usage": {"prompt_tokens": 1}}), "usage.prompt_tokens"),
         (json!({"messages": [], "format": "anthropic"}), "messages"),
         (json!({"messages": answer, "format": "bedrock"}), "format"),
         (json!({"messages": [hello[0], {"role": "user"}], "format": "google"}), "messages[0].parts"),
