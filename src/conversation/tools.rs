@@ -51,41 +51,34 @@ pub fn functions(tool: &Value) -> Result<Vec<Function>, Fault> {
     let Some(given) = tool.as_object() else { return Err(Fault::new("", "a tool is an object")) };
     let nested = nested(given)?;
     if nested.is_empty() && !given.keys().any(|key| LISTS.contains(&key.as_str())) {
-        let mut value = function(given)?;
-        if given.get("type").is_some_and(|kind| kind == "function") {
-            without_arguments(&mut value, given)?;
-        }
+        let is_declared = given.get("type").is_some_and(|kind| kind == "function");
+        let value = if is_declared { declared(given)? } else { function(given)? };
         return Ok(vec![Function { value, path: String::new() }]);
     }
     let one = |(path, function_of): Nested<'_>| {
-        let made = function(function_of).and_then(|mut value| {
-            without_arguments(&mut value, function_of)?;
-            Ok(value)
-        });
-        let value = made.map_err(|fault| fault.below(&path))?;
+        let value = declared(function_of).map_err(|fault| fault.below(&path))?;
         Ok(Function { value, path })
     };
     nested.into_iter().map(one).collect()
 }
 
-/// Adds the schema of no arguments where a function has none. In the forms of OpenAI and Google such a function takes none.
+/// A function in the forms of OpenAI and Google, which takes no arguments where it has no schema.
 ///
 /// # Errors
-/// When a schema stands in a member of another name, which would be lost.
-fn without_arguments(function: &mut Value, given: &Map<String, Value>) -> Result<(), Fault> {
+/// When it is no function, or a schema stands in a member of another name, which would be lost.
+fn declared(given: &Map<String, Value>) -> Result<Value, Fault> {
+    let mut function = function(given)?;
     if function.get("inputSchema").is_some() {
-        return Ok(());
+        return Ok(function);
     }
     // Other members may be schemas, too: `response` of Google and `outputSchema` of MCP are those of results.
-    match given.iter().find(|(name, value)| ELSEWHERE.contains(&name.as_str()) && value.is_object()) {
-        Some((member, _)) => {
-            Err(Fault::new(member, format!("`{member}` is no member of a function; did you mean `parameters`?")))
-        }
-        None => {
-            function["inputSchema"] = json!({ "type": "object", "properties": {} });
-            Ok(())
-        }
+    if let Some((member, _)) =
+        given.iter().find(|(name, value)| ELSEWHERE.contains(&name.as_str()) && value.is_object())
+    {
+        return Err(Fault::new(member, format!("`{member}` is no member of a function; did you mean `parameters`?")));
     }
+    function["inputSchema"] = json!({ "type": "object", "properties": {} });
+    Ok(function)
 }
 
 /// The members of a function inside of a tool, with its path from the tool on.
@@ -342,7 +335,7 @@ mod tests {
             (
                 json!({"functionDeclarations": [{"name": "a", "args": {"type": "OBJECT"}}]}),
                 "functionDeclarations[0].args",
-                "did",
+                "did you mean `parameters`",
             ),
         ] {
             let fault = functions(&given).expect_err("no function");
