@@ -122,10 +122,9 @@ impl Standing<'_> {
         {
             return false;
         }
-        let decision = self.decision();
         match self.core.base.state.measure().too_large(self.core.base.state.path()) {
-            Some(_) => self.core.base.counting.runs() || decision.is_due(),
-            None => self.core.base.waiting.ask_for_room() && decision.is_due_before_a_request(),
+            Some(_) => self.core.base.counting.runs() || self.decision().is_due(),
+            None => self.core.base.waiting.ask_for_room() && self.decision().is_due_before_a_request(),
         }
     }
 }
