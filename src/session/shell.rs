@@ -1,8 +1,8 @@
 //! The shell of a session: the one task that feeds its core and performs the effects.
 //!
 //! Requests arrive through a mailbox, results of work as messages, and cancels bypass both. The task waits for nothing but
-//! the next of these. Work that takes longer than a few milliseconds (opening, counting, planning, summarizing, writing)
-//! runs on the blocking pool.
+//! the next of these. Work that takes longer than a few milliseconds (opening, planning, summarizing, writing) runs on
+//! the blocking pool, and counting in a thread of its own.
 
 mod background;
 mod reads;
