@@ -24,9 +24,12 @@ use std::{
     collections::{HashMap, HashSet},
     fs::{self, DirEntry},
     io::{self, Read},
+    num::NonZero,
     os::unix::fs::FileExt,
+    panic::resume_unwind,
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
+    thread,
     time::{Duration, SystemTime},
 };
 
@@ -45,6 +48,12 @@ const LARGEST_CACHE: u64 = 64 << 20;
 
 /// Number of changed files after which the cache file is written.
 const WORTH_WRITING: usize = 50;
+
+/// The most threads that read files for a list.
+const THREADS: usize = 4;
+
+/// Number of files from which a further thread reads a part of them.
+const WORTH_A_THREAD: usize = 64;
 
 /// The age from which a file that is not complete has no process that goes on with it.
 const UNFINISHED: Duration = Duration::from_secs(24 * 60 * 60);
@@ -228,22 +237,31 @@ impl Catalog {
 
     /// Reads new and changed files and drops the rows of removed ones. Returns the number of files that were read.
     fn update(&self, known: &mut Known, files: &[Listed]) -> usize {
-        let mut read = 0;
-        for file in files {
-            let current =
-                known.get(&file.name).is_some_and(|card| (card.modified, card.size) == (file.modified, file.size));
-            if !current {
-                read += 1;
-                let session = face(&self.sessions.join(&file.name), file.size).ok().flatten();
-                known
-                    .insert(file.name.clone(), Card { modified: file.modified, size: file.size, session, sizes: None });
+        let is_current = |file: &&Listed| {
+            known.get(&file.name).is_some_and(|card| (card.modified, card.size) == (file.modified, file.size))
+        };
+        let changed: Vec<&Listed> = files.iter().filter(|file| !is_current(file)).collect();
+        let card = |file: &&Listed| {
+            let session = face(&self.sessions.join(&file.name), file.size).ok().flatten();
+            (file.name.clone(), Card { modified: file.modified, size: file.size, session, sizes: None })
+        };
+        let processors = thread::available_parallelism().map_or(1, NonZero::get).min(THREADS);
+        let share = changed.len().div_ceil(processors).max(WORTH_A_THREAD);
+        thread::scope(|scope| {
+            let mut shares = changed.chunks(share);
+            let here = shares.next().unwrap_or_default();
+            let beside: Vec<_> =
+                shares.map(|files| scope.spawn(move || files.iter().map(card).collect::<Vec<_>>())).collect();
+            known.extend(here.iter().map(card));
+            for cards in beside {
+                known.extend(cards.join().unwrap_or_else(|panic| resume_unwind(panic)));
             }
-        }
+        });
         if known.len() > files.len() {
             let there: HashSet<&String> = files.iter().map(|file| &file.name).collect();
             known.retain(|name, _| there.contains(name));
         }
-        read
+        changed.len()
     }
 
     /// Writes the cache file. On an error the files are read again by the next process.
@@ -356,6 +374,9 @@ fn beginning(path: &Path, head: &[u8]) -> Option<Face> {
         header::find(path, head).ok()?;
     let (mut preview, mut handed) = (None, None);
     for line in String::from_utf8_lossy(head).lines() {
+        if preview.is_some() && !may_name(line.as_bytes()) {
+            continue;
+        }
         let Some(line) = values::check(line).ok().and_then(|()| serde_json::from_str::<Value>(line).ok()) else {
             continue;
         };
@@ -395,12 +416,14 @@ fn entries(file: &[u8]) -> usize {
     lines.filter(|line| line.kind != "session").count()
 }
 
+/// Whether a line may name the session. Most lines need not be parsed for it.
+fn may_name(line: &[u8]) -> bool {
+    [&b"\"session_info\""[..], b"\"title_change\""].iter().any(|kind| memchr::memmem::find(line, kind).is_some())
+}
+
 /// The session name in the last lines, if any.
 fn later_title(tail: &[u8]) -> Option<String> {
-    let names = |line: &&[u8]| {
-        [&b"\"session_info\""[..], b"\"title_change\""].iter().any(|kind| memchr::memmem::find(line, kind).is_some())
-    };
-    let naming = tail.split(|byte| *byte == b'\n').rev().filter(names);
+    let naming = tail.split(|byte| *byte == b'\n').rev().filter(|line| may_name(line));
     naming.filter_map(|line| serde_json::from_slice::<Value>(line).ok()).find_map(|line| named(&line))
 }
 

@@ -9,6 +9,7 @@ use crate::{
         lines::Line,
         pieces::{self, Form},
         sealed::{Blocking, Sealed},
+        source::Source,
     },
     protocol::{
         errors::Failure,
@@ -18,7 +19,7 @@ use crate::{
 };
 use memchr::memmem::Finder;
 use regex::bytes;
-use std::{fmt, ops::Range};
+use std::{fmt, num::NonZero, ops::Range, panic::resume_unwind, thread};
 
 /// Matches without a `limit`.
 const LIMIT: usize = 50;
@@ -30,6 +31,15 @@ const AROUND: usize = 60;
 /// slow: its work grows with the length of the query times that of the line.
 const IN_LINE: usize = 32;
 
+/// The most threads of a search. Four of them read faster than a disk.
+const THREADS: usize = 4;
+
+/// The part of a file that is searched first, in bytes.
+const FIRST_STRETCH: u64 = 1 << 20;
+
+/// The largest part of a file that a thread searches at once, in bytes. The parts after the page are searched in vain.
+const LARGEST_STRETCH: u64 = 16 << 20;
+
 /// A search for a text.
 pub struct Search {
     /// The beginning of the query as it may stand in a line of JSON.
@@ -40,6 +50,8 @@ pub struct Search {
     chars: usize,
     limit: usize,
     cursor: Option<Cursor>,
+    /// The part of a file that is searched first, in bytes.
+    first_stretch: u64,
 }
 
 /// The place where the next page begins.
@@ -67,6 +79,39 @@ impl fmt::Display for Cursor {
     }
 }
 
+/// A part of a file, from the beginning of a line to a place of a search.
+struct Stretch {
+    source: Source,
+    from: Cursor,
+}
+
+/// The parts of a file before a place, the last one first.
+struct Stretches<'s> {
+    source: &'s Source,
+    from: Cursor,
+    /// The least size of the next one, in bytes, where so much is left.
+    size: u64,
+}
+
+impl Iterator for Stretches<'_> {
+    type Item = Result<Stretch, StoreError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let Cursor { end, .. } = self.from;
+        if end <= self.source.floor() {
+            return None;
+        }
+        let begin = end.saturating_sub(self.size);
+        let begin = match self.source.backwards(begin).before() {
+            Ok(line) => line.map_or(self.source.floor(), |line| line.offset),
+            Err(error) => return Some(Err(self.source.failed()(error))),
+        };
+        self.size = (self.size * 2).min(LARGEST_STRETCH);
+        let from = std::mem::replace(&mut self.from, Cursor { end: begin, skip: 0 });
+        Some(Ok(Stretch { source: self.source.not_before(begin), from }))
+    }
+}
+
 impl Search {
     /// The search of a request.
     ///
@@ -85,37 +130,66 @@ impl Search {
             in_text: Finder::new(&folded(&params.query)).into_owned(),
             chars: params.query.chars().count(),
             limit: params.limit.unwrap_or(LIMIT).max(1),
+            first_stretch: FIRST_STRETCH,
         })
     }
 
-    /// Searches a file from its end.
+    /// Searches a file from its end, on as many threads as there are processors, up to [`THREADS`].
     ///
     /// # Errors
     /// When the file cannot be read.
     pub fn file(&self, source: &Sealed, end: u64, blocking: &Blocking) -> Result<SearchAnswer, StoreError> {
         let source = source.open(blocking);
-        let mut matches = Vec::new();
-        let Cursor { end, mut skip } =
-            self.cursor.map_or(Cursor { end, skip: 0 }, |cursor| Cursor { end: cursor.end.min(end), ..cursor });
-        let mut lines = source.backwards(end);
-        let failed = |error| StoreError::io(source.path(), "cannot be read")(error);
-        let mut next = None;
-        while next.is_none() {
+        let first = self.cursor.map_or(Cursor { end, skip: 0 }, |cursor| Cursor { end: cursor.end.min(end), ..cursor });
+        let processors = thread::available_parallelism().map_or(1, NonZero::get).min(THREADS);
+        let mut stretches = Stretches { source, from: first, size: self.first_stretch };
+        let mut hits = Vec::new();
+        // The newest stretch is searched alone: it often has the whole page.
+        let mut threads = 1;
+        while hits.len() <= self.limit {
+            let next = stretches.by_ref().take(threads).collect::<Result<Vec<_>, _>>()?;
+            let Some((newest, older)) = next.split_first() else { break };
+            // The hit after the page says where the next page begins.
+            let wanted = self.limit + 1 - hits.len();
+            let found = thread::scope(|scope| {
+                let older: Vec<_> =
+                    older.iter().map(|it| scope.spawn(move || self.stretch(it, wanted, blocking))).collect();
+                let newest = self.stretch(newest, wanted, blocking);
+                let older = older.into_iter().map(|it| it.join().unwrap_or_else(|panic| resume_unwind(panic)));
+                std::iter::once(newest).chain(older).collect::<Result<Vec<_>, _>>()
+            })?;
+            hits.extend(found.into_iter().flatten());
+            threads = processors;
+        }
+        let next_cursor = hits.get(self.limit).map(|(cursor, _)| cursor.to_string());
+        let matches = hits.into_iter().take(self.limit).map(|(_, found)| found).collect();
+        Ok(SearchAnswer { matches, next_cursor })
+    }
+
+    /// The newest matches of a part of a file, at most `wanted`, each with its place.
+    fn stretch(
+        &self,
+        stretch: &Stretch,
+        wanted: usize,
+        blocking: &Blocking,
+    ) -> Result<Vec<(Cursor, SearchMatch)>, StoreError> {
+        let Stretch { source, from } = stretch;
+        let mut skip = from.skip;
+        let mut hits = Vec::new();
+        let mut lines = source.backwards(from.end);
+        while hits.len() < wanted {
             let hit = |line: Line<'_>| blocking.is_stopped() || self.in_line.is_match(line.bytes);
-            let Some(line) = lines.before_where(hit).map_err(failed)? else { break };
+            let Some(line) = lines.before_where(hit).map_err(source.failed())? else { break };
             blocking.go_on()?;
             let pieces = pieces::of(&line, Form::Today);
             let entries = pieces.iter().rev().filter_map(|piece| piece.entry(&line));
-            for (at, found) in entries.filter_map(|entry| self.entry(&entry)).enumerate().skip(skip) {
-                if matches.len() == self.limit {
-                    next = Some(Cursor { end: line.next, skip: at });
-                    break;
-                }
-                matches.push(found);
-            }
+            let found = entries.filter_map(|entry| self.entry(&entry)).enumerate().skip(skip);
+            hits.extend(
+                found.map(|(at, found)| (Cursor { end: line.next, skip: at }, found)).take(wanted - hits.len()),
+            );
             skip = 0;
         }
-        Ok(SearchAnswer { matches, next_cursor: next.map(|next| next.to_string()) })
+        Ok(hits)
     }
 
     /// Searches entries in memory, from the newest to the oldest.
@@ -212,14 +286,61 @@ fn as_json(character: char) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::log::{bytes::Bytes, header};
+    use proptest::{collection::vec, prelude::*};
     use serde_json::json;
+    use std::path::Path;
+
+    fn search(query: &str, limit: Option<usize>, cursor: Option<String>) -> Search {
+        let params = SearchParams { session_id: "s".into(), query: query.to_owned(), limit, cursor };
+        Search::new(&params).expect("a search")
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn pages_of_a_file_are_the_matches_from_its_end(
+            texts in vec(vec("[ab]{1,3}|[ab]{200}", 1..3), 0..60),
+            (limit, stretch) in (1_usize..9, 1_u64..2_000),
+        ) {
+            let mut count = 0;
+            let mut line = |texts: &Vec<String>| {
+                // A line with two entries is one that lost its newline.
+                let entry = |text: &String| {
+                    count += 1;
+                    json!({"type": "message", "id": format!("e{count}"), "parentId": format!("e{}", count - 1),
+                        "message": {"role": "user", "content": text}})
+                };
+                texts.iter().map(entry).map(|entry| entry.to_string()).collect::<String>() + "\n"
+            };
+            let header = json!({"type": "session", "version": 3, "id": "s", "timestamp": "t", "cwd": "/"});
+            let text = format!("{header}\n{}", texts.iter().map(&mut line).collect::<String>());
+            let found = header::find(Path::new("session"), text.as_bytes()).expect("a header");
+            let end = text.len() as u64;
+            let source = Sealed::from(Source::of("session".into(), Bytes::Memory(text.into_bytes().into()), &found));
+            let flat: Vec<&String> = texts.iter().flatten().collect();
+            let hits = flat.iter().enumerate().filter(|(_, text)| text.contains('a'));
+            let all: Vec<String> = hits.map(|(at, _)| format!("e{}", at + 1)).rev().collect();
+
+            let (mut seen, mut cursor) = (Vec::new(), None);
+            loop {
+                let search = Search { first_stretch: stretch, ..search("a", Some(limit), cursor) };
+                let page = search.file(&source, end, &Blocking::is_allowed_here()).expect("a page");
+                prop_assert_eq!(page.matches.len() < limit, seen.len() + limit > all.len());
+                seen.extend(page.matches.into_iter().map(|it| it.entry_id.to_string()));
+                cursor = page.next_cursor;
+                if cursor.is_none() {
+                    break;
+                }
+            }
+            prop_assert_eq!(seen, all);
+        }
+    }
 
     #[test]
     fn a_query_is_found_however_it_is_written_in_json() {
-        let search = |query: &str| {
-            let params = SearchParams { session_id: "s".into(), query: query.to_owned(), limit: None, cursor: None };
-            Search::new(&params).expect("a search")
-        };
+        let search = |query: &str| search(query, None, None);
         let line = |text: &str| {
             json!({"type": "message", "id": "x", "message": {"role": "user", "content": text}}).to_string()
         };
@@ -242,12 +363,10 @@ mod tests {
         let entry = Entry::parse(line("nothing").into()).expect("an entry");
         assert!(search("user").entry(&entry).is_none(), "a role is not what somebody said");
     }
+
     #[test]
     fn a_hit_is_a_range_of_the_text_whatever_the_cases_of_its_characters_are() {
-        let find = |query: &str, text: &str| {
-            let params = SearchParams { session_id: "s".into(), query: query.to_owned(), limit: None, cursor: None };
-            Search::new(&params).expect("a search").find(text).map(|hit| text[hit].to_owned())
-        };
+        let find = |query: &str, text: &str| search(query, None, None).find(text).map(|hit| text[hit].to_owned());
         // Cases of other lengths in bytes stand before the hit and in it.
         for (query, text, hit) in [
             ("aſ", "ẞẞ K AS", "AS"),
