@@ -62,6 +62,7 @@ const SHELL: &[&str] = &[
     "session/idle_turn",
     "session/jobs/export",
     "session/jobs/pool",
+    "session/jobs/search",
     "session/handle",
     "settings/alone",
     "settings/files",

@@ -150,7 +150,7 @@ impl Search {
             let next = stretches.by_ref().take(threads).collect::<Result<Vec<_>, _>>()?;
             let Some((newest, older)) = next.split_first() else { break };
             // The hit after the page says where the next page begins.
-            let wanted = self.limit + 1 - hits.len();
+            let wanted = self.limit.saturating_add(1) - hits.len();
             let found = thread::scope(|scope| {
                 let older: Vec<_> =
                     older.iter().map(|it| scope.spawn(move || self.stretch(it, wanted, blocking))).collect();
@@ -334,7 +334,9 @@ mod tests {
                     break;
                 }
             }
-            prop_assert_eq!(seen, all);
+            prop_assert_eq!(&seen, &all);
+            let whole = search("a", Some(usize::MAX), None).file(&source, end, &Blocking::is_allowed_here());
+            prop_assert_eq!(whole.expect("a page").matches.len(), all.len());
         }
     }
 
