@@ -349,8 +349,8 @@ fn main() -> ExitCode {
     let command = match arguments.command {
         Some(command) => command,
         None if std::io::stdin().is_terminal() => {
-            let _ = Arguments::command().print_help();
-            return ExitCode::SUCCESS;
+            cli::print::bytes(Arguments::command().render_help().to_string().as_bytes());
+            return ended(Ok(0));
         }
         // With its defaults and its variables.
         None => match Arguments::parse_from(["abridged", "serve"]).command {
@@ -413,7 +413,11 @@ fn main() -> ExitCode {
         Command::Man { out } => cli::man::run(Arguments::command(), &out),
         Command::Schema { out } => cli::schema::run(&out),
     };
-    // Of two errors the one of the command is shown: it says why.
+    ended(done)
+}
+
+/// Ends the output. Of two errors the one of the command is shown: it says why.
+fn ended(done: Result<i32, String>) -> ExitCode {
     match done.and_then(|code| cli::print::end().map(|()| code)) {
         Ok(code) => ExitCode::from(u8::try_from(code).unwrap_or(1)),
         Err(error) => {
@@ -426,8 +430,8 @@ fn main() -> ExitCode {
 /// Prints the help that was asked for, or why the arguments are refused. They may be names of files, which a stranger gives.
 fn told(refused: &clap::Error) -> ExitCode {
     if !refused.use_stderr() {
-        let _ = refused.print();
-        return ExitCode::SUCCESS;
+        cli::print::bytes(refused.render().to_string().as_bytes());
+        return ended(Ok(0));
     }
     let named = refused.context().filter_map(|(_, value)| match value {
         ContextValue::String(argument) => Some(argument),

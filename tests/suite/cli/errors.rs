@@ -256,6 +256,8 @@ fn an_output_that_cannot_be_written_fails_the_command() {
         vec!["sessions"],
         vec!["compact", fresh, "--keep", "500", "--dry-run"],
         vec!["completions", "bash"],
+        vec!["--help"],
+        vec!["--version"],
         vec!["report", name, "-o", "-"],
     ] {
         let mut command = home.command();
