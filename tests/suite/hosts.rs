@@ -33,9 +33,9 @@ fn all(runs: impl IntoIterator<Item = Run>) -> Vec<(Run, Told)> {
     told
 }
 
-/// The turns of a host: these, or three fifths of them in a run that is not whole.
+/// The turns of a host: these, or half of them in a run that is not whole.
 fn turns(all: u32) -> usize {
-    cases("ABRIDGED_TURNS", all * 3 / 5, all) as usize
+    cases("ABRIDGED_TURNS", all / 2, all) as usize
 }
 
 /// The formats of a test: all of them in a run that is whole, or else these two.

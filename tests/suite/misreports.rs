@@ -47,14 +47,14 @@ fn compactions_of_twin(daemon: &mut Option<Daemon>, row: &Row, like: String) -> 
     })
 }
 
-/// The windows of a row by its place in its table. In a run that is not whole few rows have both, and half of those after the eighth
+/// The windows of a row by its place in its table. In a run that is not whole few rows have both, and three of four after the eighth
 /// none, because the reports of a table have one sort of fault. The first eight rows have more, so that every rule about rewritten
 /// contexts is still held. Only a wide window is sure to show that a server cuts prompts.
 fn rooms(at: usize, row: &Row) -> &'static [Room] {
     match at % 3 {
         _ if is_whole() || at == 0 => &[Room::Wide, Room::Narrow],
         1 if at < 8 => &[Room::Wide, Room::Narrow],
-        _ if at >= 8 && at % 2 == 1 && row.deserves != Deserves::Window => &[],
+        _ if at >= 8 && at % 4 != 0 && row.deserves != Deserves::Window => &[],
         2 if row.deserves != Deserves::Window => &[Room::Narrow],
         _ => &[Room::Wide],
     }

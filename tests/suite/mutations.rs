@@ -219,7 +219,7 @@ impl Within {
         }
     }
 
-    /// Takes in what was written.
+    /// Takes in what was written. Hooks are answered at once: the daemon waits for them.
     fn hear(&mut self) {
         let (mutex, more) = &*self.out.0;
         let waited = more.wait_timeout(mutex.lock().expect("nobody panics with it"), Duration::from_millis(1));
@@ -227,10 +227,17 @@ impl Within {
         self.read.extend_from_slice(&bytes);
         // A frame may be written in several pieces, of which the last ones are still to come.
         self.unread.extend_from_slice(&bytes);
+        let mut hooks = Vec::new();
         while let Some((frame, rest)) = first_frame(self.framing, &self.unread) {
             self.answers.extend(answered(frame));
+            let asked = serde_json::from_slice::<Value>(frame.as_ref()).unwrap_or_default();
+            if asked["method"].as_str().is_some_and(|method| method.starts_with("hook/")) {
+                hooks.push(json!({"jsonrpc": "2.0", "id": asked["id"], "result": {}}).to_string());
+            }
             self.unread = rest.to_vec();
         }
+        let _entered = self.runtime.enter();
+        hooks.iter().for_each(|answer| self.service.frame(answer.as_bytes()));
     }
 }
 

@@ -62,7 +62,9 @@ fn bare(text: &str) -> String {
 
 #[test]
 fn the_demo_draws_each_row_in_its_place_on_any_terminal() {
-    crate::support::at_once([20_u16, 40, 44, 45, 80, 120], |columns| {
+    // The picture has another form below 45 columns.
+    let some = if crate::wire::is_whole() { &[20_u16, 40, 44, 45, 80, 120][..] } else { &[20, 45] };
+    crate::support::at_once(some.to_vec(), |columns| {
         let home = Home::new();
         let mut command = home.command();
         command.arg("demo").env("TMPDIR", home.0.path());
