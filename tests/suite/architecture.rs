@@ -452,10 +452,17 @@ fn is_core(name: &str) -> bool {
 /// Files beside the shell that read a session file without a proof.
 const READERS: &[&str] = &["log/lines", "log/loading", "log/pieces", "log/source", "log/walk", "log/writer"];
 
-/// Files of the shell of which the core knows a value: ids, images and exports that are read with a proof, the steps of a
-/// summary, and the address and the pieces of a message.
-const KNOWN_TO_CORE: &[&str] =
-    &["ids", "log/blobs", "session/jobs/export", "summary/model/writer", "wire/outbox", "wire/transport"];
+/// Files of the shell of which the core knows a value: ids, images, exports and searches that are read with a proof, the steps
+/// of a summary, and the address and the pieces of a message.
+const KNOWN_TO_CORE: &[&str] = &[
+    "ids",
+    "log/blobs",
+    "session/jobs/export",
+    "session/jobs/search",
+    "summary/model/writer",
+    "wire/outbox",
+    "wire/transport",
+];
 
 #[test]
 fn the_core_imports_nothing_that_reads_the_disk() {
