@@ -206,6 +206,14 @@ impl Candidate {
         }
     }
 
+    /// Whether its provider refuses requests that show what a model thought. Anthropic does for its newest models, under
+    /// whichever address they are asked.
+    #[must_use]
+    pub fn refuses_reasoning(&self) -> bool {
+        let api = self.way.endpoint().map(|endpoint| endpoint.api);
+        api == Some(Api::Anthropic) || self.model.id.to_ascii_lowercase().contains("claude")
+    }
+
     /// Whether it is a model.
     #[must_use]
     pub fn is_model(&self) -> bool {

@@ -197,11 +197,14 @@ impl Decoder {
     fn stop(&mut self, end: &Value) {
         let Some(reason) = end["stop_reason"].as_str() else { return };
         let details = &end["stop_details"];
-        let why = [&details["explanation"], &details["category"]].into_iter().find_map(|it| it.as_str());
+        let why = match (details["explanation"].as_str(), details["category"].as_str()) {
+            (Some(why), Some(category)) => Some(format!("{why} ({category})")),
+            (why, category) => why.or(category).map(str::to_owned),
+        };
         self.stop = Some(match reason {
             "max_tokens" | "model_context_window_exceeded" => Stop::Length,
             "tool_use" => Stop::ToolUse,
-            "refusal" => Stop::Refused(why.unwrap_or(reason).to_owned()),
+            "refusal" => Stop::Refused(why.unwrap_or_else(|| reason.to_owned())),
             _ => Stop::Done,
         });
     }

@@ -62,7 +62,7 @@ fn recordings() {
     row(recorded!("hidden_thinking.sse"), &parts, used(25, 34, 0, 0), Stop::Done);
     row(recorded!("cached.sse"), &[Part::text("Hi.")], used(4, 6, 1800, 248), Stop::Done);
     row(recorded!("length.sse"), &[call("toolu_03", "write", "{\"text\": \"on")], used(25, 64, 0, 0), Stop::Length);
-    let refused = Stop::Refused("This request was declined.".into());
+    let refused = Stop::Refused("This request was declined. (cyber)".into());
     row(recorded!("refusal.sse"), &[], used(25, 1, 0, 0), refused);
     row(recorded!("unknown.sse"), &[Part::text("Found it.")], used(25, 9, 0, 0), Stop::Done);
 }
@@ -162,7 +162,7 @@ fn a_conversation_with_everything() {
         "stream": true,
     });
     let encoded = encode(&request, Delivery::Stream);
-    assert_eq!(encoded, Encoded { path: "/v1/messages".into(), body });
+    assert_eq!(encoded, Encoded::new("/v1/messages", body));
 }
 
 #[test]
@@ -239,15 +239,39 @@ fn thinking_that_is_bound_to_what_came_before_stays_away() {
         Turn::Assistant(vec![thinking("hm", Some("Sig"), false), call("1", "f", "{}")]),
         result("1", vec![Part::text("x")], false),
     ];
-    let body = |model: &str, reasoning: Reasoning, turns: &[Turn]| {
-        let request = Request { model: dialects::model(model), reasoning, ..request(turns.to_vec()) };
-        encode(&request, Delivery::Whole).body
+    let encoded = |model: &str, reasoning: Reasoning, has_bound_thinking: bool, turns: &[Turn]| {
+        let model = dialects::model(model);
+        encode(&Request { model, reasoning, has_bound_thinking, ..request(turns.to_vec()) }, Delivery::Whole)
     };
+    let body = |model: &str, reasoning: Reasoning, turns: &[Turn]| encoded(model, reasoning, false, turns).body;
     let first = |model: &str| body(model, Reasoning::Unsaid, &turns)["messages"][1]["content"][0]["type"].clone();
     assert_eq!(first("claude-opus-5"), "thinking");
     for bound in ["claude-opus-5-5", "claude-haiku-5-5", "claude-fable-5-1", "claude-opus-6"] {
         assert_eq!(first(bound), "tool_use");
     }
+    // Where it is bound to the bytes of this request, it goes back, with the wish to drop it rather than refuse it.
+    let adaptive = json!({"type": "adaptive", "block_binding": {"prefix_mismatch_behavior": "drop_block"}});
+    for (model, reasoning, goes) in [
+        ("claude-opus-5-5", Reasoning::Effort(Effort::High), true),
+        ("claude-haiku-5-5", Reasoning::Effort(Effort::Low), true),
+        // It thinks unasked.
+        ("claude-opus-5-5", Reasoning::Off, true),
+        ("claude-fable-5-1", Reasoning::Unsaid, true),
+        ("claude-haiku-5-5", Reasoning::Off, false),
+        ("claude-sonnet-5-5", Reasoning::Off, false),
+        ("claude-sonnet-5-5", Reasoning::Unsaid, false),
+    ] {
+        let Encoded { body: sent, headers, .. } = encoded(model, reasoning, true, &turns);
+        let kind = &sent["messages"][1]["content"][0]["type"];
+        assert_eq!(kind, if goes { "thinking" } else { "tool_use" }, "{model} {reasoning:?}");
+        assert_eq!(sent["thinking"] == adaptive, goes, "{model} {reasoning:?}: {}", sent["thinking"]);
+        assert_eq!(headers == [("anthropic-beta", BINDING_CONTROLS)], goes, "{model} {reasoning:?}");
+    }
+    // A request without thinking says nothing of it.
+    let Encoded { body: sent, headers, .. } = encoded("claude-opus-5-5", Reasoning::Off, true, &[Turn::user("Go")]);
+    assert_eq!((sent.get("thinking"), headers), (None, Vec::new()));
+    let other = encoded("claude-opus-5", Reasoning::Effort(Effort::High), true, &turns);
+    assert!(other.headers.is_empty() && other.body["thinking"].get("block_binding").is_none());
     // Where thinking has a budget, a call that lost its thinking rules it out.
     let budget = Reasoning::Effort(Effort::Low);
     assert_eq!(body("claude-sonnet-4-5", budget, &turns)["thinking"]["type"], "enabled");

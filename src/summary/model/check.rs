@@ -93,6 +93,8 @@ pub enum Rejection {
     CutOff,
     /// The provider, or the model, does not want to.
     Refusal,
+    /// The provider found a request for the reasoning of a model in it.
+    ReasoningExtraction,
     /// Our own tags, which would end the frame that it stands in.
     BoundaryTags,
     /// The conversation again instead of a summary of it.
@@ -117,6 +119,12 @@ pub enum Rejection {
     Secret,
 }
 
+/// Whether a provider says that a request asks for the reasoning of a model.
+#[must_use]
+pub fn is_about_reasoning(said: &str) -> bool {
+    said.contains("reasoning_extraction")
+}
+
 impl Rejection {
     /// Whether it is about the length: asking again helps only so often.
     #[must_use]
@@ -133,6 +141,9 @@ impl fmt::Display for Rejection {
             Self::ToolCall => f.write_str("it called a tool"),
             Self::CutOff => f.write_str("it was cut off by the output limit"),
             Self::Refusal => f.write_str("it was a refusal"),
+            Self::ReasoningExtraction => {
+                f.write_str("its provider took it for a request for a model's reasoning (reasoning_extraction)")
+            }
             Self::BoundaryTags => f.write_str("it contained tags that frame data"),
             Self::Transcript => f.write_str("it repeated the conversation instead of summarizing it"),
             Self::NothingSaid => f.write_str("it said that there is nothing to say"),
@@ -157,6 +168,9 @@ impl fmt::Display for Rejection {
 pub fn check(answer: &Answer, expected: &Expected<'_>) -> Result<Accepted, Rejection> {
     if answer.calls_a_tool() || answer.stop == Stop::ToolUse {
         return Err(Rejection::ToolCall);
+    }
+    if matches!(&answer.stop, Stop::Refused(why) if is_about_reasoning(why)) {
+        return Err(Rejection::ReasoningExtraction);
     }
     if matches!(answer.stop, Stop::Refused(_)) {
         return Err(Rejection::Refusal);

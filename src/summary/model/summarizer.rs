@@ -4,6 +4,7 @@ use super::{
     brief::{Ask, Brief, Part},
     fold,
     material::Material,
+    transcript::without_thinking,
 };
 use crate::{
     ask::request::thinking_room,
@@ -14,7 +15,10 @@ use crate::{
     models::candidates::Candidate,
     provider::Reasoning,
 };
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::{
+    borrow::Cow,
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+};
 
 /// Smallest window in use, in tokens.
 const SMALLEST_WINDOW: u64 = 1_024;
@@ -29,6 +33,8 @@ pub(super) struct Summarizer<'a> {
     reserve: u64,
     /// The scale of the session's own model.
     scale: Scale,
+    /// Whether its conversations have no thinking of models in them.
+    is_plain: AtomicBool,
 }
 
 /// Meaning of a request that was too long for the window.
@@ -46,7 +52,18 @@ impl<'a> Summarizer<'a> {
     /// A candidate that was not asked yet. Sizes of the session are measured with `scale`.
     pub fn new(candidate: &'a Candidate, reserve: u64, scale: Scale) -> Self {
         let reserve = reserve.min(candidate.window / 2);
-        Self { candidate, window: AtomicU64::new(candidate.window), reserve, scale }
+        let is_plain = AtomicBool::new(candidate.refuses_reasoning());
+        Self { candidate, window: AtomicU64::new(candidate.window), reserve, scale, is_plain }
+    }
+
+    /// The conversation as its provider takes it.
+    pub fn conversation<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        if self.is_plain.load(Ordering::Relaxed) { without_thinking(text) } else { Cow::Borrowed(text) }
+    }
+
+    /// Leaves the thinking of models out from here on: the provider refused it.
+    pub fn becomes_plain(&self) {
+        self.is_plain.store(true, Ordering::Relaxed);
     }
 
     /// Its window as far as it is known, in tokens.

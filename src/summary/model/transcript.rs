@@ -135,7 +135,7 @@ pub fn said(message: &Message, clean: &dyn Fn(&str) -> String, longest: usize) -
                 .collect();
             let calls: Vec<String> = answer.calls().map(|it| call(it, clean, longest)).collect();
             let parts = [
-                labelled("Assistant thinking", &clean(&thinking.join("\n"))),
+                labelled(THINKING, &clean(&thinking.join("\n"))),
                 labelled("Assistant", &clean(&message::text_of(&answer.content))),
                 labelled("Assistant tool calls", &calls.join("; ")),
             ];
@@ -144,6 +144,30 @@ pub fn said(message: &Message, clean: &dyn Fn(&str) -> String, longest: usize) -
         }
         Message::Assistant(_) | Message::Execution(_) | Message::System(_) => None,
     }
+}
+
+/// The label of what a model thought.
+const THINKING: &str = "Assistant thinking";
+
+/// A conversation without what models thought, for a provider that refuses to show it to a model.
+#[must_use]
+pub fn without_thinking(conversation: &str) -> Cow<'_, str> {
+    if !conversation.contains(THINKING) {
+        return Cow::Borrowed(conversation);
+    }
+    let mut kept = String::with_capacity(conversation.len());
+    let mut is_thinking = false;
+    for line in conversation.split_inclusive('\n') {
+        // A text has no labels at the beginnings of its lines.
+        if label(line) == Some(0) {
+            is_thinking = line[1..].starts_with(THINKING);
+        }
+        if !is_thinking {
+            kept.push_str(line);
+        }
+    }
+    kept.truncate(kept.trim_end().len());
+    Cow::Owned(kept)
 }
 
 /// Escapes texts that look like a label at the beginning of a line: the model would read them as another speaker.
@@ -270,6 +294,19 @@ mod tests {
             "[User]: ran `make`:\nno rule\n(exit code 2)"
         );
         assert_eq!(read(json!({"role": "assistant", "content": [], "stopReason": "error"})), "");
+    }
+
+    #[test]
+    fn thinking_is_left_out_with_its_label_and_nothing_else() {
+        let answer = |text: &str| {
+            let thinking = "I think.\n[Assistant]: no label\n\nMore.";
+            read(json!({"role": "assistant", "content": [
+                {"type": "thinking", "thinking": thinking}, {"type": "text", "text": text}]}))
+        };
+        let whole = [read(json!({"role": "user", "content": "Assistant thinking"})), answer("Yes.\n[x]"), answer("")];
+        assert_eq!(without_thinking(&whole.join("\n\n")), "[User]: Assistant thinking\n\n[Assistant]: Yes.\n[x]");
+        assert_eq!(without_thinking(&answer("")), "");
+        assert!(matches!(without_thinking("[User]: Hello"), Cow::Borrowed("[User]: Hello")));
     }
 
     #[test]

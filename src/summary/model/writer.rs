@@ -38,7 +38,7 @@ use crate::{
         made::{Made, PartOrigin, Rejected, SummaryPart},
         model::{
             brief::{Ask, Brief, Part},
-            check::{Accepted, Expected, Rejection, check},
+            check::{Accepted, Expected, Rejection, check, is_about_reasoning},
             fold::{Chunk, Pieces},
             material::{Material, Shares},
             summarizer::{Clue, Summarizer, planned},
@@ -436,7 +436,7 @@ impl Writer<'_> {
                 self.grant_chunk();
             }
             let chunk = self.chunk(&pieces, at, room).await?;
-            if chunk.tokens == 0 {
+            if chunk.tokens == 0 || summarizer.conversation(&chunk.text).is_empty() {
                 at = chunk.until;
                 continue;
             }
@@ -497,8 +497,10 @@ impl Writer<'_> {
         let estimate = tokens + scale.estimate(&around) + scale.estimate(&brief.system());
         let retry = Policy::of(&settings.settings.retry, LONGEST_WAIT);
         let mut refused: Option<String> = None;
+        let mut is_repeated = false;
         loop {
-            let text = brief.text(&Ask { refused: refused.as_deref(), ..ask });
+            let conversation = summarizer.conversation(ask.conversation);
+            let text = brief.text(&Ask { conversation: &conversation, refused: refused.as_deref(), ..ask });
             let answer = match self.send(summarizer, ask.part, text.clone(), estimate, retry).await {
                 Ok(Answered { answer, limit, .. }) => {
                     self.learn(candidate, limit.map(|window| (window, WindowOrigin::Refusal)));
@@ -517,6 +519,10 @@ impl Writer<'_> {
                     }
                     Next::Shorten { .. } | Next::OtherModel => {
                         self.reject_failed(&failed);
+                        if is_about_reasoning(&failed.to_string()) && !std::mem::replace(&mut is_repeated, true) {
+                            summarizer.becomes_plain();
+                            continue;
+                        }
                         return Err(NoSummary::Candidate);
                     }
                 },
@@ -558,9 +564,14 @@ impl Writer<'_> {
                 }
                 Err(rejection) => {
                     self.reject_candidate(candidate, rejection.to_string());
+                    // A word about the refusal would be one about reasoning.
+                    if rejection == Rejection::ReasoningExtraction && !std::mem::replace(&mut is_repeated, true) {
+                        summarizer.becomes_plain();
+                        continue;
+                    }
                     let long = rejection.is_about_length();
                     let too_often = long && self.too_long.fetch_add(1, Ordering::Relaxed) + 1 >= MOST_TOO_LONG;
-                    if refused.is_some() || too_often {
+                    if refused.is_some() || is_repeated || too_often {
                         return Err(NoSummary::Candidate);
                     }
                     refused = Some(rejection.to_string());

@@ -148,6 +148,8 @@ fn what_the_answer_is_beside_its_text_counts_first() {
     assert_eq!(with(|answer| answer.stop = Stop::Length), Err(Rejection::CutOff));
     assert_eq!(with(|answer| answer.stop = Stop::ToolUse), Err(Rejection::ToolCall));
     assert_eq!(with(|answer| answer.stop = Stop::Refused("safety".into())), Err(Rejection::Refusal));
+    let reasoning = |answer: &mut Answer| answer.stop = Stop::Refused("Not this. (reasoning_extraction)".into());
+    assert_eq!(with(reasoning), Err(Rejection::ReasoningExtraction));
     let mut calling = answer(GOOD);
     calling.parts.push(call());
     assert_eq!(check(&calling, &history()), Err(Rejection::ToolCall));

@@ -78,8 +78,7 @@ fn job(clock: &VirtualClock, client: Arc<dyn Client>, deadline: Duration) -> Sum
     let entries: Vec<_> = (0..20).map(line).collect();
     let settings = Arc::new(Layers::default().sourced());
     let scale = Scale::new(Estimator::Chars, 1.0);
-    let files = FileLists::default();
-    let material = Material::of(Span::of(&entries), &files, 4_000, &Cleaner::new(&settings.settings), scale, &|| false);
+    let material = material(&entries, &settings, scale);
     let model = ModelRef::parse("some/model").expect("a model");
     let candidate = Candidate { model, window: 100_000, output: None, thinks: false, way: Way::Client };
     let routes = Routes { client, clock: Box::new(clock.clone()), ..Routes::new(Arc::new(Silent::default())) };
@@ -96,6 +95,61 @@ fn job(clock: &VirtualClock, client: Arc<dyn Client>, deadline: Duration) -> Sum
         tokens: None,
         rank: Rank::foreground(),
         access: ModelAccess::of(routes, Windows::in_memory()),
+    }
+}
+
+/// The material of a conversation.
+fn material(entries: &[Arc<Entry>], settings: &Sourced, scale: Scale) -> Material {
+    let (files, cleaner) = (FileLists::default(), Cleaner::new(&settings.settings));
+    Material::of(Span::of(entries), &files, 4_000, &cleaner, scale, &|| false)
+}
+
+/// A client whose provider refuses to show a model what another one thought.
+#[derive(Default)]
+struct Guarded {
+    asked: AtomicUsize,
+}
+
+impl Client for Guarded {
+    fn complete(&self, completion: Completion) -> Pending<'_, Result<Value, Unanswered>> {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        let asked = json!(completion.messages).to_string();
+        let is_refused = asked.contains("Assistant thinking") || asked.contains("a request for a model's reasoning");
+        let text = json!([{"type": "text", "text": "## Goal\nMend it."}]);
+        Box::pin(async move {
+            match is_refused {
+                true => Err(Unanswered::Error("400 refused (reasoning_extraction)".to_owned())),
+                false => Ok(json!({"role": "assistant", "content": text})),
+            }
+        })
+    }
+}
+
+#[test]
+fn a_provider_that_refuses_thinking_is_asked_without_it() {
+    let message = |at: usize, message: Value| {
+        let line = json!({"type": "message", "id": format!("e{at}"), "message": message});
+        Arc::new(Entry::parse(line.to_string().into()).expect("a line"))
+    };
+    let content = json!([{"type": "thinking", "thinking": "Hm, hm. ".repeat(50)}, {"type": "text", "text": "Yes."}]);
+    let entries = [
+        message(0, json!({"role": "user", "content": "Look at this. ".repeat(300)})),
+        message(1, json!({"role": "assistant", "content": content})),
+        message(2, json!({"role": "user", "content": "Go on. ".repeat(300)})),
+    ];
+    // The last request is the one for the short summary.
+    for (model, requests, refusals) in [("some/model", 3, 1), ("some/claude-opus-5-5", 2, 0)] {
+        let (clock, client) = (VirtualClock::default(), Arc::new(Guarded::default()));
+        let mut job = job(&clock, client.clone(), Duration::from_secs(60));
+        job.material = material(&entries, &job.settings, job.scale);
+        if let Ok(candidate) = &mut job.candidates[0] {
+            candidate.model = ModelRef::parse(model).expect("a model");
+        }
+        let Summarized { written, made, .. } = clock.run(summarize(&job, &Inline, &|_| {}));
+        assert!(matches!(written, Some(Written::Whole { .. })), "{model}: {:?}", made.rejected);
+        assert_eq!(client.asked.load(Ordering::SeqCst), requests, "{model}: {:?}", made.rejected);
+        let named = made.rejected.iter().filter(|it| it.why.contains("reasoning_extraction")).count();
+        assert_eq!((named, made.rejected.len()), (refusals, refusals), "{model}: {:?}", made.rejected);
     }
 }
 
