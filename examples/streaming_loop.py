@@ -143,9 +143,10 @@ def run(name, given):
     except (OSError, KeyError, TypeError) as error:
         return f"{name}: {error!r}"
 
-def stream(body, answer):
+def stream(context, answer):
     """Sends a request to the provider and prints the text of its answer as it comes."""
-    request = urllib.request.Request(BASE_URL + PATH, json.dumps(body | STREAM).encode(), HEADERS)
+    headers = HEADERS | context.get("headers", {})
+    request = urllib.request.Request(BASE_URL + PATH, json.dumps(context["body"] | STREAM).encode(), headers)
     try:
         with urllib.request.urlopen(request, timeout=600) as response:
             for line in response:
@@ -168,7 +169,7 @@ def turn(request):
         context = call("session/context", sessionId=session, format=FORMAT, wait=True)
         answer, of = Answer(), {"contextId": context["contextId"]}
         try:
-            stream(context["body"], answer)
+            stream(context, answer)
         except KeyboardInterrupt:
             report([answer.whole()], stopReason="aborted", **of)  # it stays in the file and is in no context
             return "aborted"

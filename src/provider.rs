@@ -141,6 +141,9 @@ pub struct Request {
     pub reasoning: Reasoning,
     /// Whether later requests begin with this one.
     pub cache: Cache,
+    /// Whether the thinking in `turns` stands after the same bytes as when it was produced. A model that binds its thinking
+    /// gets none else.
+    pub has_bound_thinking: bool,
 }
 
 /// Whether a model may call tools.
@@ -324,6 +327,16 @@ pub struct Encoded {
     pub path: String,
     /// The JSON body.
     pub body: Value,
+    /// Headers that the body needs, beside those of its format.
+    pub headers: Vec<(&'static str, &'static str)>,
+}
+
+impl Encoded {
+    /// A request whose body needs no headers of its own.
+    #[must_use]
+    pub fn new(path: impl Into<String>, body: Value) -> Self {
+        Self { path: path.into(), body, headers: Vec::new() }
+    }
 }
 
 impl Effort {

@@ -14,14 +14,15 @@ pub struct Content {
     history: Vec<Value>,
     turns: Vec<Turn>,
     tools: Vec<Value>,
+    has_bound_thinking: bool,
 }
 
 impl Content {
     /// The live request of a session for its own model, byte for byte, so that the provider's cache holds.
     #[must_use]
     pub fn live(request: provider::Request) -> Self {
-        let provider::Request { system, history, turns, tools, .. } = request;
-        Self { system, history, turns, tools }
+        let provider::Request { system, history, turns, tools, has_bound_thinking, .. } = request;
+        Self { system, history, turns, tools, has_bound_thinking }
     }
 
     /// A conversation for another reader.
@@ -29,6 +30,7 @@ impl Content {
     pub fn of(request: provider::Request, secrets: Secrets) -> Self {
         let mut content = Self::live(request);
         if secrets == Secrets::Redacted {
+            content.has_bound_thinking = false;
             content.system = content.system.map(|text| secrets.clean(&text).into_string());
             content.turns.iter_mut().for_each(clean);
             content.history.iter_mut().chain(&mut content.tools).for_each(clean_value);
@@ -66,6 +68,12 @@ impl Content {
     #[must_use]
     pub fn turns(&self) -> &[Turn] {
         &self.turns
+    }
+
+    /// Whether the thinking in its turns stands after the same bytes as when it was produced.
+    #[must_use]
+    pub fn has_bound_thinking(&self) -> bool {
+        self.has_bound_thinking
     }
 
     /// The tools of the conversation, each `{name, description, inputSchema}`.

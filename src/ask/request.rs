@@ -192,6 +192,7 @@ impl Request {
             ceiling: *output,
             reasoning: if *thinks { self.reasoning } else { Reasoning::Unsaid },
             cache: self.cache.clone(),
+            has_bound_thinking: self.content.has_bound_thinking(),
         }
     }
 

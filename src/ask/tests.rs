@@ -572,7 +572,7 @@ fn a_service_for_summaries_gets_two_texts_and_its_cost_is_estimated() {
     assert_eq!(answered.answer.text(), "All.");
     assert_eq!(answered.answer.beside, Beside::Short("A.".to_owned()));
     let seen = world.seen();
-    let Seen::Post(endpoint, Encoded { path, body }) = &seen[1] else { panic!("{seen:?}") };
+    let Seen::Post(endpoint, Encoded { path, body, .. }) = &seen[1] else { panic!("{seen:?}") };
     assert_eq!((endpoint.base_url.as_str(), path.as_str()), ("https://service/sum", ""));
     assert_eq!(*body, json!({"systemPrompt": "Be brief.", "prompt": "Hello."}));
     let updates = world.updates();

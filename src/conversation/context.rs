@@ -9,6 +9,7 @@ pub mod check;
 pub mod native;
 pub mod others;
 mod pairing;
+pub mod thinking;
 
 use self::native::NativeForm;
 use crate::{

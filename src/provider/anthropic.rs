@@ -22,10 +22,9 @@ pub struct Dialect {
     pub thinking: Thinking,
     /// The form of a request without thinking.
     pub off: Off,
-    /// The model takes its earlier thinking back. Some models bind it to every byte before it (system prompt, tools,
-    /// conversation) and refuse the request after a compaction or an edit; a request without any thinking is always
-    /// valid.
-    pub replays_thinking: bool,
+    /// The model binds its thinking to every byte before it (system prompt, tools, conversation), and refuses a request
+    /// with thinking after other bytes. A request without any thinking is always valid.
+    pub binds_thinking: bool,
     /// The model continues an answer at the end of a conversation, unless the request asks it to think.
     pub continues_answers: bool,
 }
@@ -60,7 +59,7 @@ pub enum Off {
 
 impl Default for Dialect {
     fn default() -> Self {
-        Self { thinking: Thinking::Budget, off: Off::Omitted, replays_thinking: true, continues_answers: true }
+        Self { thinking: Thinking::Budget, off: Off::Omitted, binds_thinking: false, continues_answers: true }
     }
 }
 
@@ -93,7 +92,7 @@ impl WireFormat for Anthropic {
 fn encode(request: &Request, delivery: Delivery) -> Encoded {
     let dialect = &request.model.dialect.anthropic;
     let steps = steps::steps(&request.turns, Ids::UpTo(64));
-    let fields = dialect.thinking_fields(request, last_call_has_its_thinking(&steps));
+    let fields = dialect.thinking_fields(request, &steps);
     let mut body = json!({ "model": request.model.id, "max_tokens": fields.max_tokens });
     let cached = request.cache != Cache::Never;
     let system = request.system.as_deref().filter(|text| !text.trim().is_empty());
@@ -112,7 +111,7 @@ fn encode(request: &Request, delivery: Delivery) -> Encoded {
             body["tool_choice"] = json!({ "type": "none" });
         }
     }
-    let mut messages = messages(&steps, dialect, fields.asks());
+    let mut messages = messages(&steps, dialect, &fields);
     if cached {
         let users = messages.iter_mut().rev().filter(|message| message["role"] == "user");
         for user in users.take(2) {
@@ -122,8 +121,14 @@ fn encode(request: &Request, delivery: Delivery) -> Encoded {
         }
     }
     body["messages"] = messages.into();
+    let mut headers = Vec::new();
     if let Some(thinking) = fields.thinking {
         body["thinking"] = thinking;
+    }
+    if fields.replays && dialect.binds_thinking {
+        // Where the server finds other bytes all the same, it leaves the thinking out and refuses nothing.
+        body["thinking"]["block_binding"] = json!({ "prefix_mismatch_behavior": "drop_block" });
+        headers.push(("anthropic-beta", BINDING_CONTROLS));
     }
     if let Some(effort) = fields.effort {
         body["output_config"] = json!({ "effort": effort });
@@ -131,8 +136,11 @@ fn encode(request: &Request, delivery: Delivery) -> Encoded {
     if delivery == Delivery::Stream {
         body["stream"] = true.into();
     }
-    Encoded { path: "/v1/messages".into(), body }
+    Encoded { headers, ..Encoded::new("/v1/messages", body) }
 }
+
+/// The beta in which a request says what happens to thinking that is bound to other bytes.
+const BINDING_CONTROLS: &str = "thinking-binding-controls-2026-08-01";
 
 /// The limit of an answer where a request has none, in tokens.
 const MAX_TOKENS: u64 = 8_192;
@@ -152,6 +160,8 @@ struct ThinkingFields {
     max_tokens: u64,
     thinking: Option<Value>,
     effort: Option<&'static str>,
+    /// Whether earlier thinking goes back.
+    replays: bool,
 }
 
 impl ThinkingFields {
@@ -162,11 +172,27 @@ impl ThinkingFields {
 }
 
 impl Dialect {
-    /// Sets the thinking of a request. `may_have_budget`: see `last_call_has_its_thinking`.
-    fn thinking_fields(&self, request: &Request, may_have_budget: bool) -> ThinkingFields {
+    /// Sets the thinking of a request.
+    fn thinking_fields(&self, request: &Request, steps: &[Step<'_>]) -> ThinkingFields {
+        let mut fields = self.asked(request, last_call_has_its_thinking(steps));
+        if !self.binds_thinking {
+            return ThinkingFields { replays: true, ..fields };
+        }
+        if !request.has_bound_thinking || !has_thinking(steps) {
+            return fields;
+        }
+        // The binding is a part of the thinking that is asked for. A model of this kind thinks without being asked, too.
+        if fields.thinking.is_none() && self.off == Off::LowEffort {
+            fields.thinking = Some(json!({ "type": "adaptive" }));
+        }
+        ThinkingFields { replays: fields.asks(), ..fields }
+    }
+
+    /// The thinking that a request asks for. `may_have_budget`: see `last_call_has_its_thinking`.
+    fn asked(&self, request: &Request, may_have_budget: bool) -> ThinkingFields {
         let ceiling = request.ceiling.unwrap_or(u64::MAX);
         let max_tokens = request.max_tokens.unwrap_or(MAX_TOKENS).min(ceiling);
-        let plain = ThinkingFields { max_tokens, thinking: None, effort: None };
+        let plain = ThinkingFields { max_tokens, thinking: None, effort: None, replays: false };
         let raised = |room: u64, most: u64| max_tokens.max(max_tokens.saturating_add(room).min(most)).min(ceiling);
         match (request.reasoning, self.thinking) {
             (Reasoning::Unsaid, _) | (Reasoning::Effort(_), Thinking::Unsupported) => plain,
@@ -179,6 +205,7 @@ impl Dialect {
                     Effort::High => "high",
                     Effort::Highest => "max",
                 }),
+                ..plain
             },
             (Reasoning::Effort(effort), Thinking::Budget) => {
                 let max_tokens = raised(effort.room(), MOST_WITH_BUDGET);
@@ -187,7 +214,7 @@ impl Dialect {
                     return plain;
                 }
                 let thinking = Some(json!({ "type": "enabled", "budget_tokens": budget }));
-                ThinkingFields { max_tokens, thinking, effort: None }
+                ThinkingFields { max_tokens, thinking, ..plain }
             }
             (Reasoning::Off, _) => match self.off {
                 Off::Omitted => plain,
@@ -200,6 +227,12 @@ impl Dialect {
             },
         }
     }
+}
+
+/// Whether an answer has thinking that can go back.
+fn has_thinking(steps: &[Step<'_>]) -> bool {
+    let goes_back = |said: &Said<'_>| matches!(said, Said::Thinking { signature: Some(_), .. });
+    steps.iter().any(|step| matches!(step, Step::Answer { said, .. } if said.iter().any(goes_back)))
 }
 
 /// Whether the last answer may be followed by a request with a budget: the server refuses a budget where an answer calls
@@ -240,7 +273,7 @@ fn stand_ins(steps: &[Step<'_>]) -> Vec<Value> {
     names.into_iter().map(|name| json!({ "name": name, "input_schema": { "type": "object" } })).collect()
 }
 
-fn messages(steps: &[Step<'_>], dialect: &Dialect, thinks: bool) -> Vec<Value> {
+fn messages(steps: &[Step<'_>], dialect: &Dialect, fields: &ThinkingFields) -> Vec<Value> {
     let mut messages: Vec<Value> = Vec::new();
     // The results of the answer before: the next user message begins with them.
     let mut results: Vec<Value> = Vec::new();
@@ -254,7 +287,7 @@ fn messages(steps: &[Step<'_>], dialect: &Dialect, thinks: bool) -> Vec<Value> {
                 if !results.is_empty() {
                     messages.push(json!({ "role": "user", "content": std::mem::take(&mut results) }));
                 }
-                messages.push(json!({ "role": "assistant", "content": answer(said, dialect) }));
+                messages.push(json!({ "role": "assistant", "content": answer(said, fields.replays) }));
                 results.extend(returned.iter().map(result));
             }
         }
@@ -263,7 +296,7 @@ fn messages(steps: &[Step<'_>], dialect: &Dialect, thinks: bool) -> Vec<Value> {
         messages.push(json!({ "role": "user", "content": results }));
     }
     if messages.last().is_some_and(|last| last["role"] == "assistant") {
-        if dialect.continues_answers && !thinks {
+        if dialect.continues_answers && !fields.asks() {
             trim_end(messages.last_mut());
         } else {
             messages.push(json!({ "role": "user", "content": [{ "type": "text", "text": GO_ON }] }));
@@ -295,10 +328,10 @@ fn block(content: &Content<'_>) -> Value {
     }
 }
 
-fn answer(said: &[Said<'_>], dialect: &Dialect) -> Vec<Value> {
+fn answer(said: &[Said<'_>], replays: bool) -> Vec<Value> {
     let block = |said: &Said<'_>| match said {
         Said::Text { text, .. } => (!text.trim().is_empty()).then(|| json!({ "type": "text", "text": text })),
-        Said::Thinking { .. } if !dialect.replays_thinking => None,
+        Said::Thinking { .. } if !replays => None,
         Said::Thinking { signature, redacted: true, .. } => {
             Some(json!({ "type": "redacted_thinking", "data": (*signature)? }))
         }

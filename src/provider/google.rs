@@ -95,7 +95,7 @@ fn encode(request: &Request, delivery: Delivery) -> Encoded {
     if let Some(thinking) = dialect.thinking.config(request.reasoning) {
         body["generationConfig"]["thinkingConfig"] = thinking;
     }
-    Encoded { path: path(&request.model.id, delivery), body }
+    Encoded::new(path(&request.model.id, delivery), body)
 }
 
 /// Google's documented signature for calls that another model made. The third generation refuses calls without one.

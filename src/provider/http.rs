@@ -124,7 +124,7 @@ impl Http {
         request: Encoded,
         stall: Duration,
     ) -> Result<Response, Trouble> {
-        let Encoded { path, body } = request;
+        let Encoded { path, body, headers: needed } = request;
         let url = address(&endpoint.base_url, &path).map_err(unsent)?;
         let mut headers = headers(codec::wire_format(endpoint.api), key.map(Secret::reveal)).map_err(unsent)?;
         for (name, value) in &endpoint.headers {
@@ -132,6 +132,9 @@ impl Http {
             if let (Ok(name), Ok(value)) = (name, value) {
                 headers.insert(name, value);
             }
+        }
+        for (name, value) in needed {
+            headers.append(name, HeaderValue::from_static(value));
         }
         let client = self.client(&url).map_err(unsent)?;
         // Its `Display` takes longer, which counts for a context of megabytes.

@@ -123,7 +123,7 @@ fn encode(request: &Request, delivery: Delivery) -> Encoded {
         body["stream"] = true.into();
         body["stream_options"] = json!({ "include_usage": true });
     }
-    Encoded { path: "/chat/completions".into(), body }
+    Encoded::new("/chat/completions", body)
 }
 
 /// OpenAI's limit of a `prompt_cache_key`, in characters.

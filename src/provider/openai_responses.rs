@@ -87,7 +87,7 @@ fn encode(request: &Request, delivery: Delivery) -> Encoded {
     if let Cache::Prefix(prefix) = &request.cache {
         body["prompt_cache_key"] = prefix.chars().take(LONGEST_CACHE_KEY).collect::<String>().into();
     }
-    Encoded { path: "/responses".into(), body }
+    Encoded::new("/responses", body)
 }
 
 /// The least `max_output_tokens` that is taken.

@@ -19,7 +19,7 @@ pub fn encode(request: &Request) -> Encoded {
     });
     let prompt = texts.collect::<Vec<_>>().join("\n\n");
     let system = request.system.as_deref().unwrap_or_default();
-    Encoded { path: String::new(), body: json!({ "systemPrompt": system, "prompt": prompt }) }
+    Encoded::new("", json!({ "systemPrompt": system, "prompt": prompt }))
 }
 
 /// The summary in a document. An empty one is an answer, which the gate rejects.
@@ -52,7 +52,7 @@ mod tests {
             turns: vec![Turn::user("<conversation>")],
             ..Request::default()
         };
-        let Encoded { path, body } = encode(&request);
+        let Encoded { path, body, .. } = encode(&request);
         assert_eq!(
             (path.as_str(), body),
             ("", json!({"systemPrompt": "Be a summarizer.", "prompt": "<conversation>"}))

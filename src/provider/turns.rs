@@ -20,7 +20,28 @@ pub struct Target<'a> {
 /// The turns of messages as pi writes them, in order. What is no message, failed, or was never meant for a model is left
 /// out, and so are blocks that this version does not know.
 pub fn turns<'a>(messages: impl IntoIterator<Item = Cow<'a, str>>, target: &Target<'_>) -> Vec<Turn> {
-    messages.into_iter().filter_map(|json| turn(&json, target)).collect()
+    turns_with(messages.into_iter().map(|json| (json, Thinking::Goes)), target)
+}
+
+/// Whether the thinking of a message goes back to its model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Thinking {
+    /// It goes back where the model is the one that signed it.
+    Goes,
+    /// It is left out.
+    Stays,
+}
+
+/// The same, with the thinking of some messages left out.
+pub fn turns_with<'a>(messages: impl IntoIterator<Item = (Cow<'a, str>, Thinking)>, target: &Target<'_>) -> Vec<Turn> {
+    let turn = |(json, thinking): (Cow<'a, str>, Thinking)| {
+        let mut turn = turn(&json, target)?;
+        if let (Turn::Assistant(parts), Thinking::Stays) = (&mut turn, thinking) {
+            parts.retain(|part| !matches!(part, Part::Thinking { .. }));
+        }
+        Some(turn)
+    };
+    messages.into_iter().filter_map(turn).collect()
 }
 
 /// Stands where an image's bytes are not in the message.

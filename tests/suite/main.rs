@@ -9,6 +9,7 @@ mod architecture;
 mod asking;
 mod automatic;
 mod bad_input;
+mod bound_thinking;
 mod bounds;
 mod broken_files;
 mod browsing;

@@ -87,6 +87,7 @@ fn a_whole_request() {
         ceiling: None,
         reasoning: Reasoning::Effort(Effort::Medium),
         cache: super::super::Cache::Prefix("s".into()),
+        has_bound_thinking: false,
     };
     let expected = json!({
         "contents": [{ "role": "user", "parts": [

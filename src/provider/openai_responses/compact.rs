@@ -17,7 +17,7 @@ pub fn encode(request: &Request) -> Encoded {
     if let Some(system) = request.system.as_deref().filter(|system| !system.is_empty()) {
         body["instructions"] = system.into();
     }
-    Encoded { path: "/responses/compact".to_owned(), body }
+    Encoded::new("/responses/compact", body)
 }
 
 /// The items in a document: the compaction and the messages of the user and the model. Others are left out: system prompt
@@ -61,7 +61,7 @@ mod tests {
             turns: vec![Turn::Assistant(vec![crate::provider::Part::text("Done.")]), Turn::user("Go on.")],
             ..Request::default()
         };
-        let Encoded { path, body } = encode(&request);
+        let Encoded { path, body, .. } = encode(&request);
         assert_eq!(
             (path.as_str(), &body["model"], &body["instructions"]),
             ("/responses/compact", &json!("gpt-5"), &json!("Be brief."))

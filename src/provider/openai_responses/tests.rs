@@ -93,6 +93,7 @@ fn a_whole_request() {
         ceiling: None,
         reasoning: Reasoning::Effort(Effort::Highest),
         cache: Cache::Prefix("s".repeat(80)),
+        has_bound_thinking: false,
     };
     let expected = json!({
         "model": "gpt-5.2",
@@ -114,7 +115,7 @@ fn a_whole_request() {
         "prompt_cache_key": "s".repeat(64),
     });
     let encoded = encode(&request, Delivery::Stream);
-    assert_eq!(encoded, Encoded { path: "/responses".into(), body: expected });
+    assert_eq!(encoded, Encoded::new("/responses", expected));
     assert_eq!(encode(&request, Delivery::Whole).body.get("stream"), None);
 }
 

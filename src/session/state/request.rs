@@ -3,7 +3,7 @@
 use super::View;
 use crate::{
     conversation::{
-        context::{self, native::NativeForm},
+        context::{self, ContextMessage, native::NativeForm, thinking},
         path::Path,
     },
     ids::{EntryId, SessionId},
@@ -12,9 +12,11 @@ use crate::{
     protocol::types::Usage,
     provider::{
         Api, Cache, Effort, Reasoning, Request,
-        turns::{Target, turns},
+        turns::{Target, Thinking, turns_with},
     },
 };
+
+use std::collections::HashSet;
 
 /// The request to a model for a path.
 pub struct LiveRequest {
@@ -55,11 +57,20 @@ impl View {
         let history = native.map(|native| native.history().items().to_vec()).unwrap_or_default();
         let messages = native.map_or_else(|| context.messages(), NativeForm::messages);
         let messages = messages.iter().take_while(|_| !blocking.is_stopped());
-        let turns = turns(messages.map(|message| images.resolve(message.json())), &target);
+        let model_there = models::dialects::model(&model.id);
+        let bound: Option<HashSet<&EntryId>> = (api == Api::Anthropic && model_there.dialect.anthropic.binds_thinking)
+            .then(|| thinking::bound_from(path, self.instructions()))
+            .map(|from| path[from..].iter().map(|entry| &entry.id).collect());
+        let goes = |message: &ContextMessage| match (&bound, &message.entry) {
+            (None, _) => Thinking::Goes,
+            (Some(bound), Some(entry)) if bound.contains(entry) => Thinking::Goes,
+            _ => Thinking::Stays,
+        };
+        let turns = turns_with(messages.map(|message| (images.resolve(message.json()), goes(message))), &target);
         blocking.go_on()?;
         let most = self.max_output(path, &usage, Some(model));
         let request = Request {
-            model: models::dialects::model(&model.id),
+            model: model_there,
             system: self.instructions().system_prompt().map(str::to_owned),
             history,
             turns,
@@ -68,6 +79,7 @@ impl View {
             ceiling: most.tokens,
             reasoning: self.reasoning(model, path),
             cache: Cache::Prefix(session.to_string()),
+            has_bound_thinking: true,
             ..Request::default()
         };
         Ok(LiveRequest { request, usage, solid, compaction })

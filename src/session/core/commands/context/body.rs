@@ -5,7 +5,7 @@ use crate::{
     ids::SessionId,
     log::sealed::Blocking,
     protocol::errors::Failure,
-    provider::{Api, Delivery, codec},
+    provider::{Api, Delivery, Encoded, codec},
     session::{
         core::parts::contexts::Identity,
         effects::Answer,
@@ -27,14 +27,17 @@ fn whole(view: &View, path: &Path, session: &SessionId, api: Api, blocking: &Blo
         return Err(Failure::params("format", what));
     };
     let LiveRequest { request, usage, compaction, .. } = view.live_request(path, session, &model, api, blocking)?;
-    let body = codec::encode(api, &request, Delivery::Whole).body;
+    let Encoded { body, headers, .. } = codec::encode(api, &request, Delivery::Whole);
     drop(request);
     blocking.go_on()?;
     let text = body.to_string();
     drop(body);
     let most = view.max_output(path, &usage, Some(&model)).tokens;
     let id = Identity::of(path, Some(model.clone())).to_string();
-    let rest = json!({ "contextId": id, "usage": usage, "compactionEntryId": compaction, "model": model, "maxOutputTokens": most });
+    let mut rest = json!({ "contextId": id, "usage": usage, "compactionEntryId": compaction, "model": model, "maxOutputTokens": most });
+    if !headers.is_empty() {
+        rest["headers"] = headers.into_iter().map(|(name, value)| (name.to_owned(), json!(value))).collect();
+    }
     let rest = rest.to_string();
     Ok(vec![Piece::Text("{\"body\":".to_owned()), Piece::Text(text), Piece::Text(format!(",{}", &rest[1..]))])
 }
