@@ -250,11 +250,19 @@ impl Catalog {
         thread::scope(|scope| {
             let mut shares = changed.chunks(share);
             let here = shares.next().unwrap_or_default();
-            let beside: Vec<_> =
-                shares.map(|files| scope.spawn(move || files.iter().map(card).collect::<Vec<_>>())).collect();
+            let beside: Vec<_> = shares
+                .map(|files| {
+                    let work = move || files.iter().map(card).collect::<Vec<_>>();
+                    (files, thread::Builder::new().spawn_scoped(scope, work))
+                })
+                .collect();
             known.extend(here.iter().map(card));
-            for cards in beside {
-                known.extend(cards.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            for (files, cards) in beside {
+                match cards {
+                    Ok(cards) => known.extend(cards.join().unwrap_or_else(|panic| resume_unwind(panic))),
+                    // There may be no more threads.
+                    Err(_) => known.extend(files.iter().map(card)),
+                }
             }
         });
         if known.len() > files.len() {

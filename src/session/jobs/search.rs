@@ -152,10 +152,15 @@ impl Search {
             // The hit after the page says where the next page begins.
             let wanted = self.limit.saturating_add(1) - hits.len();
             let found = thread::scope(|scope| {
-                let older: Vec<_> =
-                    older.iter().map(|it| scope.spawn(move || self.stretch(it, wanted, blocking))).collect();
-                let newest = self.stretch(newest, wanted, blocking);
-                let older = older.into_iter().map(|it| it.join().unwrap_or_else(|panic| resume_unwind(panic)));
+                let search = |stretch| self.stretch(stretch, wanted, blocking);
+                let spawn = |it| (it, thread::Builder::new().spawn_scoped(scope, move || search(it)));
+                let older: Vec<_> = older.iter().map(spawn).collect();
+                let newest = search(newest);
+                let older = older.into_iter().map(|(it, found)| match found {
+                    Ok(found) => found.join().unwrap_or_else(|panic| resume_unwind(panic)),
+                    // There may be no more threads.
+                    Err(_) => search(it),
+                });
                 std::iter::once(newest).chain(older).collect::<Result<Vec<_>, _>>()
             })?;
             hits.extend(found.into_iter().flatten());
