@@ -206,12 +206,11 @@ impl Candidate {
         }
     }
 
-    /// Whether its provider refuses requests that show what a model thought. Anthropic does for its newest models, under
-    /// whichever address they are asked.
+    /// Whether its provider refuses requests that show what a model thought. Anthropic does for the models that bind their
+    /// thinking, at any address.
     #[must_use]
     pub fn refuses_reasoning(&self) -> bool {
-        let api = self.way.endpoint().map(|endpoint| endpoint.api);
-        api == Some(Api::Anthropic) || self.model.id.to_ascii_lowercase().contains("claude")
+        self.model.id.contains("claude") && super::dialects::model(&self.model.id).dialect.anthropic.binds_thinking
     }
 
     /// Whether it is a model.

@@ -61,9 +61,9 @@ impl<'a> Summarizer<'a> {
         if self.is_plain.load(Ordering::Relaxed) { without_thinking(text) } else { Cow::Borrowed(text) }
     }
 
-    /// Leaves the thinking of models out from here on: the provider refused it.
-    pub fn becomes_plain(&self) {
-        self.is_plain.store(true, Ordering::Relaxed);
+    /// Leaves the thinking of models out from here on: the provider refused it. False where it was left out before.
+    pub fn becomes_plain(&self) -> bool {
+        !self.is_plain.swap(true, Ordering::Relaxed)
     }
 
     /// Its window as far as it is known, in tokens.

@@ -399,14 +399,8 @@ impl Writer<'_> {
         let share = if part == Part::History { shares.history } else { shares.prefix };
         if pieces.is_empty() {
             let Some(before) = previous else { return Ok(None) };
-            // Without new entries the previous summary stays, if it fits.
-            if let Some(kept) = Accepted::kept(before, share, &|text| scale.text(text)) {
-                let purpose = brief.purpose(part);
-                (self.tell)(Step::Chunk { purpose, number: 1 });
-                let report = |update: Update| (self.tell)(Step::Request(purpose, update));
-                report(Update::Begins);
-                report(Update::Delta(Delta::Text(kept.text().to_owned())));
-                return Ok(Some(Done { text: kept, by: None }));
+            if let Some(kept) = self.kept(part, before, share) {
+                return Ok(Some(kept));
             }
             pieces = Cow::Owned(pieces.behind(before, 0, &raw));
             previous = None;
@@ -452,7 +446,20 @@ impl Writer<'_> {
             }
         }
         let by = PartOrigin::of(summarizer.candidate);
-        Ok(written.map(|text| Done { text, by: Some(by) }))
+        let kept = || previous.and_then(|before| self.kept(part, before, share));
+        Ok(written.map(|text| Done { text, by: Some(by) }).or_else(kept))
+    }
+
+    /// The previous summary, if it fits: it stays where the conversation says nothing new.
+    fn kept(&self, part: Part, before: &str, share: u64) -> Option<Done> {
+        let SummaryJob { brief, scale, .. } = self.job;
+        let text = Accepted::kept(before, share, &|text| scale.text(text))?;
+        let purpose = brief.purpose(part);
+        (self.tell)(Step::Chunk { purpose, number: 1 });
+        let report = |update: Update| (self.tell)(Step::Request(purpose, update));
+        report(Update::Begins);
+        report(Update::Delta(Delta::Text(text.text().to_owned())));
+        Some(Done { text, by: None })
     }
 
     /// The messages from `at` on that fit into `room` tokens. Their reading does not hold other tasks up.
@@ -494,12 +501,16 @@ impl Writer<'_> {
         let window = summarizer.window();
         // The conversation is nearly all of the request and was measured already.
         let around = brief.text(&Ask { conversation: "", ..ask });
-        let estimate = tokens + scale.estimate(&around) + scale.estimate(&brief.system());
+        let around = scale.estimate(&around) + scale.estimate(&brief.system());
         let retry = Policy::of(&settings.settings.retry, LONGEST_WAIT);
         let mut refused: Option<String> = None;
-        let mut is_repeated = false;
         loop {
             let conversation = summarizer.conversation(ask.conversation);
+            let estimate = around
+                + match &conversation {
+                    Cow::Borrowed(_) => tokens,
+                    Cow::Owned(shorter) => scale.estimate(shorter),
+                };
             let text = brief.text(&Ask { conversation: &conversation, refused: refused.as_deref(), ..ask });
             let answer = match self.send(summarizer, ask.part, text.clone(), estimate, retry).await {
                 Ok(Answered { answer, limit, .. }) => {
@@ -519,8 +530,7 @@ impl Writer<'_> {
                     }
                     Next::Shorten { .. } | Next::OtherModel => {
                         self.reject_failed(&failed);
-                        if is_about_reasoning(&failed.to_string()) && !std::mem::replace(&mut is_repeated, true) {
-                            summarizer.becomes_plain();
+                        if is_about_reasoning(&failed.to_string()) && summarizer.becomes_plain() {
                             continue;
                         }
                         return Err(NoSummary::Candidate);
@@ -564,14 +574,16 @@ impl Writer<'_> {
                 }
                 Err(rejection) => {
                     self.reject_candidate(candidate, rejection.to_string());
-                    // A word about the refusal would be one about reasoning.
-                    if rejection == Rejection::ReasoningExtraction && !std::mem::replace(&mut is_repeated, true) {
-                        summarizer.becomes_plain();
-                        continue;
+                    // The next request does not name the reason, which is about reasoning.
+                    if rejection == Rejection::ReasoningExtraction {
+                        if summarizer.becomes_plain() {
+                            continue;
+                        }
+                        return Err(NoSummary::Candidate);
                     }
                     let long = rejection.is_about_length();
                     let too_often = long && self.too_long.fetch_add(1, Ordering::Relaxed) + 1 >= MOST_TOO_LONG;
-                    if refused.is_some() || is_repeated || too_often {
+                    if refused.is_some() || too_often {
                         return Err(NoSummary::Candidate);
                     }
                     refused = Some(rejection.to_string());
