@@ -1547,9 +1547,9 @@ export interface ContextAnswer {
   /** Request body, valid for its provider. Present with the other formats. The client adds the streaming flag. */
   body?: AnyObject | null;
   /**
-   * Headers that the body needs beside those of its provider, by name. A client sends them with the body. Absent where
-   * it
-   * needs none.
+   * Headers that the body needs beside those of its provider, by name. A client sends them with the body. Absent if
+   * the
+   * body needs none.
    */
   headers?: Record<string, string> | null;
   /** Id of the context. `session/append` takes it with the answer that was made for the context. */

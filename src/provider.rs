@@ -141,8 +141,8 @@ pub struct Request {
     pub reasoning: Reasoning,
     /// Whether later requests begin with this one.
     pub cache: Cache,
-    /// Whether the thinking in `turns` stands after the same bytes as when it was produced. A model that binds its thinking
-    /// gets none else.
+    /// Whether the thinking in `turns` stands after the same bytes as when it was produced. Only then a model that binds its
+    /// thinking gets it.
     pub has_bound_thinking: bool,
 }
 

@@ -185,7 +185,8 @@ impl Dialect {
         if fields.thinking.is_none() && self.off == Off::LowEffort {
             fields.thinking = Some(json!({ "type": "adaptive" }));
         }
-        ThinkingFields { replays: fields.asks(), ..fields }
+        let thinks = fields.asks() || fields.thinking.as_ref().is_some_and(|it| it["type"] == "between_tools");
+        ThinkingFields { replays: thinks, ..fields }
     }
 
     /// The thinking that a request asks for. `may_have_budget`: see `last_call_has_its_thinking`.

@@ -134,7 +134,12 @@ impl Http {
             }
         }
         for (name, value) in needed {
-            headers.append(name, HeaderValue::from_static(value));
+            // On one line with those of the endpoint: a proxy may read only one.
+            let joined = match headers.get(name).and_then(|own| own.to_str().ok()) {
+                Some(own) => HeaderValue::try_from(format!("{own},{value}")).unwrap_or(HeaderValue::from_static(value)),
+                None => HeaderValue::from_static(value),
+            };
+            headers.insert(name, joined);
         }
         let client = self.client(&url).map_err(unsent)?;
         // Its `Display` takes longer, which counts for a context of megabytes.

@@ -86,6 +86,8 @@ pub struct View {
     model: Option<ModelRef>,
     model_in_header: Option<ModelRef>,
     thinking_in_header: Option<String>,
+    /// The time at which the session was made of another one.
+    forked: Option<String>,
     /// The windows that were learned when the view was made.
     pub learned: Learned,
     blobs: Option<Blobs>,
@@ -437,6 +439,7 @@ impl State {
             model: self.client.chosen.clone(),
             model_in_header: self.model_in_header(),
             thinking_in_header: self.text_in_header("thinkingLevel").map(str::to_owned),
+            forked: self.header.parent_session.as_ref().map(|_| self.header.timestamp.clone()),
             learned: self.learned.clone(),
             blobs: self.blobs.clone(),
         }
@@ -602,6 +605,12 @@ impl View {
     #[must_use]
     pub fn instructions(&self) -> &Instructions {
         &self.instructions
+    }
+
+    /// The time at which the session was made of another one.
+    #[must_use]
+    pub fn forked(&self) -> Option<&str> {
+        self.forked.as_deref()
     }
 
     /// The same, shared.

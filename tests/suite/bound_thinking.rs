@@ -2,7 +2,10 @@
 //! thinking with a hash of what stood before it.
 
 use crate::{
+    provider::{Asked, Format, Provider, Step},
+    summarizing::{self, good_model},
     support::*,
+    turning,
     wire::{Dice, cases},
 };
 use serde_json::{Value, json};
@@ -56,6 +59,8 @@ struct Host {
     daemon: Daemon,
     session: String,
     turn: usize,
+    /// The turn of the last answer.
+    answered: usize,
 }
 
 impl Host {
@@ -69,7 +74,7 @@ impl Host {
         let tools = json!([{"name": "shell", "inputSchema": {"type": "object"}}]);
         let session = daemon.new_session(json!({"cwd": "/project", "model": MODEL, "thinkingLevel": "high",
             "systemPrompt": "Be brief.", "tools": tools}));
-        Self { daemon, session, turn: 0 }
+        Self { daemon, session, turn: 0, answered: 0 }
     }
 
     fn of(&mut self, method: &str, mut params: Value) -> Result<Value, Value> {
@@ -94,6 +99,11 @@ impl Host {
 
     /// Asks the model, and takes its answer. Returns the number of answers whose thinking went back, where it thought itself.
     fn answer(&mut self, calls: usize) -> Option<usize> {
+        self.answer_after(calls, |_| ())
+    }
+
+    /// The same. `meanwhile` happens before the answer comes.
+    fn answer_after(&mut self, calls: usize, meanwhile: impl FnOnce(&mut Self)) -> Option<usize> {
         let context = self.context();
         let thinks = context["model"].as_str() == Some(MODEL) || context["model"]["id"] == "claude-opus-5-5";
         let found = replayed(&context);
@@ -109,13 +119,18 @@ impl Host {
                 |at| json!({"type": "tool_use", "id": format!("t{}_{at}", self.turn), "name": "shell", "input": {}}),
             ),
         );
-        self.append(json!({"role": "assistant", "content": content}));
+        self.answered = self.turn;
+        meanwhile(self);
+        let answer = json!({"role": "assistant", "content": content});
+        let of = context["contextId"].clone();
+        self.of("session/append", json!({"format": "anthropic", "messages": [answer], "contextId": of}))
+            .expect("it is appended");
         thinks.then_some(found)
     }
 
     fn results(&mut self, calls: usize) {
         for at in 0..calls {
-            let id = format!("t{}_{at}", self.turn);
+            let id = format!("t{}_{at}", self.answered);
             let block = json!({"type": "tool_result", "tool_use_id": id, "content": text_of(400, "part")});
             self.append(json!({"role": "user", "content": [block]}));
         }
@@ -154,10 +169,92 @@ fn thinking_goes_back_up_to_the_last_rewrite() {
     assert_eq!(host.turn(), [None, None]);
     host.of("session/configure", json!({"model": MODEL})).expect("it is configured");
     assert_eq!(host.turn(), [Some(2), Some(3)]);
-    // What is loaded again is the same.
+    // A session that is loaded again has the same bytes.
     host.daemon.ok("session/close", json!({"sessionId": host.session}));
     host.daemon.ok("session/load", json!({"sessionId": host.session}));
     assert_eq!(host.turn(), [Some(4), Some(5)]);
+}
+
+#[test]
+fn thinking_of_an_answer_that_lacks_a_message_stays_away() {
+    let mut host = Host::start();
+    host.turn();
+    host.say();
+    assert_eq!(host.answer_after(1, |host| host.say()), Some(2));
+    host.results(1);
+    assert_eq!(host.answer(0), Some(0), "the message of the user stands before the answer now");
+    assert_eq!(host.turn(), [Some(1), Some(2)]);
+}
+
+#[test]
+fn a_fork_after_a_compaction_sends_none_of_the_copied_thinking() {
+    let mut host = Host::start();
+    (0..3).for_each(|_| drop(host.turn()));
+    host.of("session/compact", json!({"keepRecentTokens": 100, "wait": true})).expect("an outcome");
+    host.turn();
+    let forked = host.of("session/fork", json!({})).expect("a fork");
+    host.session = forked["session"]["sessionId"].as_str().expect("an id").to_owned();
+    assert_eq!(host.turn(), [Some(0), Some(1)]);
+}
+
+#[test]
+fn a_session_without_tools_sends_no_thinking_after_a_call() {
+    let mut host = Host::start();
+    host.session = host.daemon.new_session(json!({"cwd": "/project", "model": MODEL, "thinkingLevel": "high"}));
+    host.say();
+    host.answer(0);
+    host.say();
+    assert_eq!(host.answer(1), Some(1));
+    host.results(1);
+    assert_eq!(host.answer(0), Some(0), "the tools of the request are made up from the calls");
+}
+
+/// The thinking is most of the conversation, so that a request without it is much smaller than the conversation.
+#[test]
+fn a_summary_without_thinking_is_not_taken_for_a_cut_prompt() {
+    let provider = Provider::start(Format::Anthropic);
+    provider.strict(true).otherwise(good_model);
+    let thinking = |at: usize| {
+        let content = json!([{"type": "thinking", "thinking": text_of(3_000, &format!("thought_{at}")), "thinkingSignature": "c2ln"},
+            {"type": "text", "text": format!("Answer {at} is long enough to be one.")}]);
+        json!({"role": "assistant", "content": content, "timestamp": 1})
+    };
+    let messages: Vec<Value> =
+        (0..8).flat_map(|at| [user(&format!("Request {at}: {}", text_of(60, "look"))), thinking(at)]).collect();
+    let model =
+        json!({"provider": "test", "id": "claude-opus-5-5", "api": "anthropic", "baseUrl": provider.base_url()});
+    let settings = json!({"defaultModel": "test/claude-opus-5-5", "models": [model]});
+    let (mut daemon, id, _) = summarizing::session(&settings.to_string(), &messages);
+    let done = daemon.ok("session/compact", json!({"sessionId": id, "keepRecentTokens": 100, "wait": true}));
+    assert_eq!(done["result"]["method"], "llm", "{done:#}");
+    assert!(done["result"]["rejected"].as_array().is_none_or(Vec::is_empty), "{done:#}");
+    assert!(provider.asked().iter().all(|asked| !asked.text().contains("thought_")));
+}
+
+#[test]
+fn a_turn_of_the_daemon_sends_thinking_back_with_the_header() {
+    let provider = Provider::start(Format::Anthropic);
+    provider.strict(true).script([
+        Step::answer("I look.").thinking("Hm.", "c2ln").tool_call("read", json!({"path": "a"})),
+        Step::answer("It is fine."),
+    ]);
+    let model = json!({"provider": "test", "id": "claude-opus-5-5", "api": "anthropic", "baseUrl": provider.base_url(),
+        "contextWindow": 100_000, "headers": {"anthropic-beta": "another-beta"}});
+    let more = json!({"defaultModel": "test/claude-opus-5-5", "models": [model]});
+    let (mut daemon, session) = turning::daemon(&provider, Format::Anthropic, more);
+    turning::prompt(&mut daemon, &session, "Look at a.");
+    let mut tool = |_: &Value| json!({"content": [{"type": "text", "text": "text"}]});
+    turning::serve(&mut daemon, &mut tool, turning::is("settled"));
+    let asked = provider.asked();
+    assert!(asked.len() == 2 && asked.iter().all(|asked| asked.refused.is_none()), "{asked:#?}");
+    let betas = |asked: &Asked| -> Vec<String> {
+        let betas = asked.headers.iter().filter(|(name, _)| name == "anthropic-beta");
+        betas.map(|(_, value)| value.clone()).collect()
+    };
+    assert_eq!(betas(&asked[0]), ["another-beta"]);
+    assert_eq!(betas(&asked[1]), [format!("another-beta,{HEADER}")]);
+    assert_eq!(asked[1].body["messages"][1]["content"][0]["signature"], "c2ln");
+    assert_eq!(asked[1].body["thinking"]["block_binding"]["prefix_mismatch_behavior"], "drop_block");
 }
 
 #[test]
@@ -178,17 +275,16 @@ fn a_level_without_thinking_sends_none_back_to_a_model_that_takes_the_level() {
     }
 }
 
-/// Whatever a session goes through, no thinking is sent to where it is invalid, and that of the last request is sent where nothing
-/// was rewritten since.
+/// Thinking that a request has is valid, and the thinking of the last request is in it if nothing was rewritten since.
 #[test]
-fn thinking_is_valid_after_anything_that_a_session_goes_through() {
+fn thinking_is_valid_in_random_sessions() {
     let mut seen = 0;
     for seed in 0..u64::from(cases("ABRIDGED_BOUND", 2, 6)) {
         let (mut host, mut dice) = (Host::start(), Dice::new(seed + 1));
         host.turn();
         for _ in 0..100 {
             let mut is_plain = false;
-            match dice.below(14) {
+            match dice.below(20) {
                 0 => drop(host.of("session/compact", json!({"keepRecentTokens": dice.below(600), "wait": true}))),
                 1 => drop(host.of("session/undo_compaction", json!({}))),
                 2 => drop(host.of("session/pin", json!({"text": format!("Pin {}.", host.turn)}))),
@@ -229,6 +325,34 @@ fn thinking_is_valid_after_anything_that_a_session_goes_through() {
                 11 => {
                     host.daemon.ok("session/close", json!({"sessionId": host.session}));
                     host.daemon.ok("session/load", json!({"sessionId": host.session}));
+                }
+                12 => {
+                    // The user writes while the model answers.
+                    host.say();
+                    host.answer_after(dice.below(2), |host| host.say());
+                }
+                13 => {
+                    host.say();
+                    host.answer_after(1, |host| drop(host.of("session/pin", json!({"text": "Meanwhile."}))));
+                    host.results(1);
+                }
+                14 => {
+                    let level = *dice.pick(&["off", "low", "high"]);
+                    drop(host.of("session/configure", json!({ "thinkingLevel": level })));
+                }
+                15 => {
+                    host.say();
+                    let prompt = format!("Prompt {}.", dice.below(2));
+                    host.answer_after(0, |host| drop(host.of("session/configure", json!({ "systemPrompt": prompt }))));
+                }
+                16 => {
+                    host.say();
+                    let compact = json!({"keepRecentTokens": 300, "wait": true});
+                    host.answer_after(0, |host| drop(host.of("session/compact", compact)));
+                }
+                17 => {
+                    host.append(json!({"role": "user", "content": " \n"}));
+                    host.answer(0);
                 }
                 _ => is_plain = true,
             }

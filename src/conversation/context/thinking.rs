@@ -1,34 +1,51 @@
 //! The thinking that goes back to a model which binds it to everything before it: system prompt, tools and messages.
 //!
-//! Such a model refuses thinking whose prefix is another one than when it was produced. A context has the same bytes as
-//! before up to its last rewrite, so thinking after that place is bound to what still stands before it, and all older
-//! thinking is left out.
+//! Such a model refuses thinking after other bytes than it was produced with. The requests of a session have the same bytes
+//! before each message until something changes them, so thinking after the last change goes back, and all older thinking is
+//! left out. A change of the prompts of the settings is not seen here: the server is asked to drop such thinking.
 
 use crate::{
     conversation::{
-        entry::Entry,
+        entry::{Body, Entry},
         instructions::{Announced, Instructions},
         message::outline::{Outline, Role},
         path::Path,
     },
     ids::CallId,
 };
-use std::{collections::HashSet, mem};
+use std::{collections::HashSet, mem, sync::Arc};
 
-/// The place on a path from which on thinking is bound to what a request with these instructions has before it.
+/// The place on a path from which on thinking is bound to what a request with these instructions has before it. `forked` is
+/// the time at which the session was made of another one.
 #[must_use]
-pub fn bound_from(path: &Path, instructions: &Instructions) -> usize {
+pub fn bound_from(path: &Path, instructions: &Instructions, forked: Option<&str>) -> usize {
     let rewrite = path.last_rewrite();
     if rewrite.is_none() && path.is_cut() {
         return path.len();
     }
+    // Without tools in the session those in a request are made up from the calls, so that a call changes them.
+    let calls = |entry: &Arc<Entry>| entry.outline().is_some_and(|it| !it.calls.is_empty());
+    if instructions.tools().unwrap_or_default().is_empty() && path.iter().any(calls) {
+        return path.len();
+    }
+    // The frame of a summary names the file of its session.
+    let forked = forked.filter(|_| path.compaction().is_some());
     let mut from = rewrite.map_or(0, |place| place + 1);
     let (mut announced, mut order) = (Announced::default(), Order::default());
+    let mut level = None;
     for (place, entry) in path.iter().enumerate() {
         if path.foundation() == Some(place) && (entry.compaction().is_some() || entry.preserved().is_some()) {
             announced.restore(entry);
         }
-        if announces_others(&mut announced, entry) || order.changes(entry) {
+        let changes = [
+            announces_others(&mut announced, entry),
+            changes_level(&mut level, entry),
+            forked.is_some_and(|forked| entry.timestamp.as_str() < forked),
+            // The request of the answer before this line was another one than the path before it.
+            entry.requested().is_some(),
+        ];
+        order.is_fresh |= changes[0] || changes[1];
+        if changes.contains(&true) || order.changes(entry) {
             from = from.max(place + 1);
         }
     }
@@ -46,43 +63,52 @@ fn announces_others(announced: &mut Announced, entry: &Entry) -> bool {
     !announced.instructions().are_the_same_as(before.instructions())
 }
 
+/// Whether an entry changes the thinking level. At some levels no thinking goes back, so that thinking which is produced there is
+/// bound to messages without any.
+fn changes_level<'e>(level: &mut Option<&'e str>, entry: &'e Entry) -> bool {
+    match &entry.body {
+        Body::ThinkingLevel(now) => level.replace(now) != Some(now),
+        _ => false,
+    }
+}
+
 /// The order of the messages at the end of a path. A request has other messages than the path where a message is made up for
 /// it, and the messages after it are then bound to one that later requests do not have.
 #[derive(Default)]
 struct Order {
     /// The last message is an answer, so that a request had one of the user made up after it.
     after_answer: bool,
-    /// The calls of the last answer without a result, where nothing but results followed it.
+    /// The calls of the last answer without a result.
     open: HashSet<CallId>,
+    /// Instructions or level changed after the last message. The request of an answer that follows may be from before that.
+    is_fresh: bool,
 }
 
 impl Order {
     /// Takes the next entry. Returns whether requests before and after it differ before it.
     fn changes(&mut self, entry: &Entry) -> bool {
-        if !entry.in_context() {
+        if !entry.in_context() || is_unsent(entry) {
             return false;
         }
+        let is_fresh = mem::take(&mut self.is_fresh);
         match entry.outline() {
-            Some(outline) => self.message(outline),
+            Some(outline) => self.message(outline) || is_fresh && outline.role == Role::Assistant,
             None => self.other(),
         }
     }
 
     fn message(&mut self, outline: &Outline) -> bool {
         match outline.role {
-            Role::Assistant if outline.failed || outline.empty => false,
             Role::Assistant => {
                 self.open = outline.calls.iter().map(|call| call.id.clone()).collect();
                 mem::replace(&mut self.after_answer, true)
             }
-            // A result that comes late takes the place of one that was made up.
+            // One that comes after the next answer takes the place of one that was made up for the request of that answer.
             Role::ToolResult => {
                 let is_next = outline.answers.as_ref().is_some_and(|call| self.open.remove(call));
                 self.after_answer &= !is_next;
                 !is_next
             }
-            Role::User | Role::Developer | Role::Custom if outline.silent => false,
-            Role::Execution if outline.excluded => false,
             Role::User | Role::Developer | Role::Custom | Role::Execution | Role::System | Role::Summary => {
                 self.other()
             }
@@ -91,14 +117,28 @@ impl Order {
 
     fn other(&mut self) -> bool {
         self.after_answer = false;
-        self.open.clear();
         false
+    }
+}
+
+/// Whether no request has a message for an entry: it failed, is for the user alone, or has nothing but blanks.
+fn is_unsent(entry: &Entry) -> bool {
+    let is_blank = || entry.readable_text().trim().is_empty() && entry.image_bytes() == 0;
+    let Some(outline) = entry.outline() else { return is_blank() };
+    match outline.role {
+        Role::Assistant => outline.failed || outline.empty,
+        Role::ToolResult | Role::Summary => false,
+        Role::System => true,
+        Role::Execution => outline.excluded,
+        // A longer text is not read for this.
+        Role::User | Role::Developer | Role::Custom => outline.silent || outline.chars < 1_000 && is_blank(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::conversation::instructions::Given;
     use serde_json::{Value, json};
 
     fn message(message: Value) -> Value {
@@ -125,22 +165,34 @@ mod tests {
 
     /// The number of entries before the place.
     fn from(entries: &[Value], instructions: &Instructions) -> usize {
+        from_fork(entries, instructions, None)
+    }
+
+    fn from_fork(entries: &[Value], instructions: &Instructions, forked: Option<&str>) -> usize {
         let mut path = Path::default();
         for (at, entry) in entries.iter().enumerate() {
             let mut entry = entry.clone();
             entry["id"] = json!(format!("e{at}"));
+            entry["timestamp"] = json!(format!("2026-01-01T00:00:{at:02}.000Z"));
             entry["parentId"] = at.checked_sub(1).map_or(Value::Null, |before| json!(format!("e{before}")));
             path.push(Entry::parse(entry.to_string().into()).expect("an entry").into());
         }
-        bound_from(&path, instructions)
+        bound_from(&path, instructions, forked)
     }
 
     #[test]
     fn thinking_is_bound_after_the_last_change_of_what_a_request_begins_with() {
-        let nothing = Instructions::default();
-        let edit = json!({"type": "context_edit", "targetId": "e1", "action": "drop"});
-        let compaction = json!({"type": "compaction", "summary": "s", "firstKeptEntryId": "e0", "tokensBefore": 1});
+        let tools = [json!({"name": "read"})];
+        let given = Given { system_prompt: None, tools: Some(tools.to_vec()) };
+        let nothing = Instructions::new(given, &Default::default());
+        let session = session(json!({ "tools": tools }));
+        let level = |level: &str| json!({"type": "thinking_level_change", "thinkingLevel": level});
+        let blank = message(json!({"role": "user", "content": " \n"}));
+        let edit = json!({"type": "context_edit", "targetId": "e2", "action": "drop"});
+        let compaction = json!({"type": "compaction", "summary": "s", "firstKeptEntryId": "e1", "tokensBefore": 1});
         let pin = json!({"type": "custom", "customType": "abridged.pin", "data": {"text": "Keep this."}});
+        let report = json!({"type": "custom", "customType": "abridged.report",
+            "data": {"entryId": "e3", "without": {"from": "e2", "to": "e2"}}});
         let usage = json!({"type": "usage", "purpose": "compaction", "usage": {"input": 1}});
         let mut failed = answer(&[]);
         failed["message"]["stopReason"] = json!("error");
@@ -149,16 +201,22 @@ mod tests {
             ("a compaction", vec![user(), answer(&[]), compaction, user(), answer(&[])], 3),
             ("an edit", vec![user(), answer(&[]), edit, user()], 3),
             ("a pin", vec![user(), answer(&[]), user(), pin, answer(&[])], 4),
+            ("a request without the last message", vec![user(), user(), answer(&[]), report, user()], 4),
             ("an entry beside the conversation", vec![user(), answer(&[]), usage, user(), answer(&[])], 0),
             ("results in another order", vec![user(), answer(&["a", "b"]), result("b"), result("a")], 0),
             ("an answer that failed", vec![user(), failed.clone(), answer(&[])], 0),
             ("an answer to an answer", vec![user(), answer(&[]), answer(&[]), user(), answer(&[])], 3),
             ("a failed one between them", vec![user(), answer(&[]), failed, answer(&[])], 4),
-            ("a result after a message", vec![user(), answer(&["a"]), user(), result("a"), answer(&[])], 4),
+            ("a result after a message", vec![user(), answer(&["a"]), user(), result("a"), answer(&[])], 0),
+            ("a blank message between answers", vec![user(), answer(&[]), blank, answer(&[]), user()], 4),
+            ("the same level", vec![level("high"), user(), answer(&[]), level("high"), user()], 1),
+            ("another level", vec![level("high"), user(), answer(&[]), level("off"), user()], 4),
+            ("another level before an answer", vec![user(), level("off"), answer(&[]), user()], 3),
             ("a result after an answer", vec![answer(&["a", "b"]), result("a"), answer(&[]), result("b"), user()], 4),
             ("a result twice", vec![user(), answer(&["a"]), result("a"), result("a"), answer(&[])], 4),
         ] {
-            assert_eq!(from(&entries, &nothing), place, "{what}");
+            let entries: Vec<Value> = std::iter::once(session.clone()).chain(entries).collect();
+            assert_eq!(from(&entries, &nothing), place + 1, "{what}");
         }
     }
 
@@ -166,7 +224,7 @@ mod tests {
     fn thinking_is_bound_to_the_instructions() {
         let prompt = |text: &str| session(json!({ "systemPrompt": text }));
         let given = |text: &str| {
-            let given = crate::conversation::instructions::Given { system_prompt: Some(text.to_owned()), tools: None };
+            let given = Given { system_prompt: Some(text.to_owned()), tools: None };
             Instructions::new(given, &Default::default())
         };
         let title = session(json!({"systemPrompt": "a", "settings": {"compaction": {"enabled": false}}}));
@@ -175,5 +233,17 @@ mod tests {
         assert_eq!(from(&[prompt("a"), user(), answer(&[])], &given("c")), 3, "a prompt that is not on the path");
         let tools = session(json!({"systemPrompt": "a", "tools": [{"name": "read"}]}));
         assert_eq!(from(&[prompt("a"), user(), tools, user()], &given("a")), 4, "tools that are not in the request");
+        let called = [prompt("a"), user(), answer(&["a"]), result("a"), answer(&[])];
+        assert_eq!(from(&called, &given("a")), 5, "tools that are made up from the calls");
+        assert_eq!(from(&[prompt("a"), user(), prompt("b"), answer(&[]), user()], &given("b")), 4, "meanwhile");
+    }
+
+    #[test]
+    fn a_fork_has_another_summary_before_the_messages_that_it_copied() {
+        let compaction = json!({"type": "compaction", "summary": "s", "firstKeptEntryId": "e0", "tokensBefore": 1});
+        let entries = [user(), answer(&[]), compaction, user(), answer(&[]), user(), answer(&[])];
+        let forked = Some("2026-01-01T00:00:04.500Z");
+        assert_eq!(from_fork(&entries, &Instructions::default(), forked), 5);
+        assert_eq!(from_fork(&entries[..2], &Instructions::default(), forked), 0, "there is no summary");
     }
 }

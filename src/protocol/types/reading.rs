@@ -72,8 +72,8 @@ pub struct ContextAnswer {
     /// Request body, valid for its provider. Present with the other formats. The client adds the streaming flag.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<Object>,
-    /// Headers that the body needs beside those of its provider, by name. A client sends them with the body. Absent where it
-    /// needs none.
+    /// Headers that the body needs beside those of its provider, by name. A client sends them with the body. Absent if the
+    /// body needs none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub headers: Option<BTreeMap<String, String>>,
     /// Id of the context. `session/append` takes it with the answer that was made for the context.

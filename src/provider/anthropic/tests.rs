@@ -258,7 +258,6 @@ fn thinking_that_is_bound_to_what_came_before_stays_away() {
         ("claude-opus-5-5", Reasoning::Off, true),
         ("claude-fable-5-1", Reasoning::Unsaid, true),
         ("claude-haiku-5-5", Reasoning::Off, false),
-        ("claude-sonnet-5-5", Reasoning::Off, false),
         ("claude-sonnet-5-5", Reasoning::Unsaid, false),
     ] {
         let Encoded { body: sent, headers, .. } = encoded(model, reasoning, true, &turns);
@@ -267,6 +266,11 @@ fn thinking_that_is_bound_to_what_came_before_stays_away() {
         assert_eq!(sent["thinking"] == adaptive, goes, "{model} {reasoning:?}: {}", sent["thinking"]);
         assert_eq!(headers == [("anthropic-beta", BINDING_CONTROLS)], goes, "{model} {reasoning:?}");
     }
+    let between = encoded("claude-sonnet-5-5", Reasoning::Off, true, &turns).body;
+    let [kind, controls] = [&between["thinking"]["type"], &between["thinking"]["block_binding"]];
+    assert!(
+        kind == "between_tools" && controls.is_object() && between["messages"][1]["content"][0]["type"] == "thinking"
+    );
     // A request without thinking says nothing of it.
     let Encoded { body: sent, headers, .. } = encoded("claude-opus-5-5", Reasoning::Off, true, &[Turn::user("Go")]);
     assert_eq!((sent.get("thinking"), headers), (None, Vec::new()));

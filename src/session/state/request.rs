@@ -59,7 +59,7 @@ impl View {
         let messages = messages.iter().take_while(|_| !blocking.is_stopped());
         let model_there = models::dialects::model(&model.id);
         let bound: Option<HashSet<&EntryId>> = (api == Api::Anthropic && model_there.dialect.anthropic.binds_thinking)
-            .then(|| thinking::bound_from(path, self.instructions()))
+            .then(|| thinking::bound_from(path, self.instructions(), self.forked()))
             .map(|from| path[from..].iter().map(|entry| &entry.id).collect());
         let goes = |message: &ContextMessage| match (&bound, &message.entry) {
             (None, _) => Thinking::Goes,

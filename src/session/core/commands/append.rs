@@ -8,7 +8,10 @@ mod tools;
 use crate::{
     conversation::{
         entry::{self, Body, Entry, Gap, Requested, Stamps},
-        message::{Assistant, Message, outline::Role},
+        message::{
+            Assistant, Message,
+            outline::{Outline, Role},
+        },
         mirroring,
     },
     ids::{CallId, EntryId, ModelRef},
@@ -202,6 +205,9 @@ pub struct Staged {
     pub is_outdated: bool,
 }
 
+/// The members of a message in pi's form that hold signed thinking.
+const SIGNED: [&str; 2] = ["\"thinkingSignature\"", "\"redactedThinking\""];
+
 /// Makes entries of messages, after `leaf` and the appends that are written with them.
 ///
 /// # Errors
@@ -254,7 +260,11 @@ fn staged(
         if entry.is_too_large() {
             return Err(given::too_large(at).into());
         }
-        let reports = !is_elsewhere && entry.outline().is_some_and(|it| it.measured().is_some());
+        // Signed thinking is bound to its request, too.
+        let is_signed =
+            |it: &Outline| it.role == Role::Assistant && SIGNED.iter().any(|name| json.get().contains(name));
+        let tells = |it: &Outline| it.measured().is_some() || is_signed(it);
+        let tells_of_request = !is_elsewhere && entry.outline().is_some_and(tells);
         tools.borrow_mut().add(&entry);
         staged.entries.push(Arc::new(entry));
         if is_elsewhere {
@@ -263,7 +273,7 @@ fn staged(
             parent = Some(stamp.id.clone());
             visible_leaf = Some(stamp.id.clone());
         }
-        if let Some(requested) = requested.as_ref().filter(|_| reports) {
+        if let Some(requested) = requested.as_ref().filter(|_| tells_of_request) {
             let marker = marker_of(requested, &stamp.id, stamps)?;
             parent = Some(marker.id.clone());
             staged.entries.push(marker);
