@@ -54,7 +54,7 @@ fn rooms(at: usize, row: &Row) -> &'static [Room] {
     match at % 3 {
         _ if is_whole() || at == 0 => &[Room::Wide, Room::Narrow],
         1 if at < 8 => &[Room::Wide, Room::Narrow],
-        _ if at >= 8 && at % 4 != 0 && row.deserves != Deserves::Window => &[],
+        _ if at >= 8 && !at.is_multiple_of(4) && row.deserves != Deserves::Window => &[],
         2 if row.deserves != Deserves::Window => &[Room::Narrow],
         _ => &[Room::Wide],
     }

@@ -230,7 +230,7 @@ impl Within {
         let mut hooks = Vec::new();
         while let Some((frame, rest)) = first_frame(self.framing, &self.unread) {
             self.answers.extend(answered(frame));
-            let asked = serde_json::from_slice::<Value>(frame.as_ref()).unwrap_or_default();
+            let asked = serde_json::from_slice::<Value>(frame).unwrap_or_default();
             if asked["method"].as_str().is_some_and(|method| method.starts_with("hook/")) {
                 hooks.push(json!({"jsonrpc": "2.0", "id": asked["id"], "result": {}}).to_string());
             }
