@@ -134,7 +134,7 @@ impl Search {
         })
     }
 
-    /// Searches a file from its end, on as many threads as there are processors, up to [`THREADS`].
+    /// Searches a file from its end, on as many threads as there are processors, up to four.
     ///
     /// # Errors
     /// When the file cannot be read.
