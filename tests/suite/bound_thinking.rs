@@ -199,6 +199,38 @@ fn a_fork_after_a_compaction_sends_none_of_the_copied_thinking() {
     assert_eq!(host.turn(), [Some(0), Some(1)]);
 }
 
+/// A server that drops thinking or clears results counts another prompt than the one that was sent.
+#[test]
+fn an_answer_to_a_request_that_its_server_changed_anchors_nothing() {
+    let dropped =
+        json!({"input_transformations": [{"type": "thinking_dropped", "path": "messages.1.content.0", "reason": "x"}]});
+    let allowed =
+        json!({"input_transformations": [{"type": "thinking_mismatch_allowed", "path": "messages.1.content.0"}]});
+    let edits = json!([{"type": "clear_tool_uses_20250919", "cleared_tool_uses": 1, "cleared_input_tokens": 900}]);
+    let cleared = json!({"context_management": {"applied_edits": edits}});
+    let unchanged = json!({"context_management": {"applied_edits": []}, "input_transformations": []});
+    for (more, source, replayed_then) in
+        [(dropped, "estimate", 0), (cleared, "estimate", 0), (allowed, "provider", 2), (unchanged, "provider", 2)]
+    {
+        let mut host = Host::start();
+        host.say();
+        host.answer(0);
+        host.say();
+        let context = host.context();
+        let body = &context["body"];
+        let signed = signature(body, body["messages"].as_array().expect("messages"), &[]);
+        let mut answer = json!({"role": "assistant", "stop_reason": "end_turn",
+            "content": [{"type": "thinking", "thinking": "Hm.", "signature": signed}, {"type": "text", "text": "Yes."}],
+            "usage": {"input_tokens": context["usage"]["contextTokens"], "output_tokens": 5}});
+        answer.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        host.append(answer);
+        host.say();
+        let context = host.context();
+        assert_eq!(context["usage"]["source"], source, "{more:#}: {}", context["usage"]);
+        assert_eq!(replayed(&context), replayed_then, "{more:#}");
+    }
+}
+
 #[test]
 fn a_session_without_tools_sends_no_thinking_after_a_call() {
     let mut host = Host::start();

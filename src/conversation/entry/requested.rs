@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 /// The context that the request of an answer was made with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Requested {
-    /// One from before a rewrite of the context. A report of it is about nothing that is left.
+    /// One from before a rewrite of the context, or one that its server changed. A report of it is about nothing that is left.
     Earlier,
     /// The path without these entries. They came while the model ran, and the host names the context.
     Without(Gap),

@@ -273,11 +273,13 @@ fn staged(
             parent = Some(stamp.id.clone());
             visible_leaf = Some(stamp.id.clone());
         }
-        if let Some(requested) = requested.as_ref().filter(|_| tells_of_request) {
+        let was_changed = tells_of_request && given::was_changed_by_server(params, at);
+        let requested = if was_changed { Some(&Requested::Earlier) } else { requested.as_ref() };
+        if let Some(requested) = requested.filter(|_| tells_of_request) {
             let marker = marker_of(requested, &stamp.id, stamps)?;
             parent = Some(marker.id.clone());
             staged.entries.push(marker);
-            staged.is_outdated = *requested == Requested::Earlier;
+            staged.is_outdated = *requested == Requested::Earlier && !was_changed;
         }
     }
     if is_elsewhere {

@@ -6,11 +6,15 @@ use crate::{
         message::{known, outline::Role},
     },
     models::ModelRef,
-    protocol::{errors::Failure, types::AppendParams},
+    protocol::{
+        errors::Failure,
+        types::{AppendParams, MessageFormat},
+    },
     provider::given::{self, Beside, OpenCall},
     session::{core::commands::append::Append, state::State},
     text::values,
 };
+use serde::{Deserialize, de::IgnoredAny};
 use std::{borrow::Cow, collections::HashSet, sync::Arc};
 
 /// The refusal of a message of which no tree is made.
@@ -38,7 +42,7 @@ pub(super) fn in_pis_form<'a>(
         stop: params.stop_reason.as_deref(),
         error: params.error_message.as_deref(),
     };
-    let Some(api) = params.format.and_then(crate::protocol::types::MessageFormat::api) else {
+    let Some(api) = params.format.and_then(MessageFormat::api) else {
         return match beside.first() {
             None => {
                 for (at, text) in texts.iter().enumerate() {
@@ -59,6 +63,39 @@ pub(super) fn in_pis_form<'a>(
     let made = given::messages(api, &texts, &beside, model, open)
         .map_err(|given::Invalid { path, problem }| Failure::params(path, problem))?;
     Ok(made.into_iter().map(|made| (made.at, Cow::Owned(made.json))).collect())
+}
+
+/// Whether the server changed the request of an answer: it cleared parts of the conversation, or dropped thinking. Its counts
+/// are of another prompt than the one that was sent.
+pub(super) fn was_changed_by_server(params: &AppendParams, at: usize) -> bool {
+    #[derive(Deserialize)]
+    struct Answer {
+        #[serde(default)]
+        context_management: Option<Edits>,
+        #[serde(default)]
+        input_transformations: Option<Vec<Transformation>>,
+    }
+    #[derive(Deserialize)]
+    struct Edits {
+        #[serde(default)]
+        applied_edits: Vec<IgnoredAny>,
+    }
+    #[derive(Deserialize)]
+    struct Transformation {
+        #[serde(rename = "type")]
+        kind: String,
+    }
+    let text = params.messages.get(at).map_or("", |message| message.0.get());
+    if params.format != Some(MessageFormat::Anthropic)
+        || !["\"applied_edits\"", "\"input_transformations\""].iter().any(|name| text.contains(name))
+    {
+        return false;
+    }
+    // An answer of another form says nothing of this.
+    let Ok(answer) = serde_json::from_str::<Answer>(text) else { return false };
+    let dropped = |it: &Transformation| it.kind == "thinking_dropped";
+    answer.context_management.is_some_and(|edits| !edits.applied_edits.is_empty())
+        || answer.input_transformations.is_some_and(|all| all.iter().any(dropped))
 }
 
 /// The entries of appends that are written with this one, oldest first.
