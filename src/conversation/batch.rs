@@ -40,7 +40,7 @@ impl Batch {
             *self = Self::default();
         }
         if !entry.in_context() {
-            let is_record = entry.records_request() || entry.is_ours("report");
+            let is_record = entry.records_request() || entry.tells_of_request();
             self.follows_progress &= is_record;
             return;
         }

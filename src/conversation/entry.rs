@@ -447,10 +447,17 @@ impl Entry {
         }
     }
 
-    /// Whether it is a line for other programs that stands right after `parent`.
+    /// Whether it is a line that belongs to `parent` and stands right after it: one for other programs, or one about the
+    /// request of an answer.
     #[must_use]
     pub fn is_mirror_behind(&self, parent: &EntryId) -> bool {
-        matches!(self.body, Body::Mirror(_)) && self.parent.as_ref() == Some(parent)
+        (matches!(self.body, Body::Mirror(_)) || self.tells_of_request()) && self.parent.as_ref() == Some(parent)
+    }
+
+    /// Whether it is a line of ours right after an answer whose request was another one than the path before it.
+    #[must_use]
+    pub fn tells_of_request(&self) -> bool {
+        self.is_ours("report") || self.is_ours("unbound")
     }
 
     /// A line that only this program reads: never a leaf on the wire, never "the last entry".

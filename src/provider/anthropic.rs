@@ -172,6 +172,12 @@ impl ThinkingFields {
 }
 
 impl Dialect {
+    /// Whether the model cannot be told not to think.
+    #[must_use]
+    pub fn thinks_at_each_level(&self) -> bool {
+        self.off == Off::LowEffort
+    }
+
     /// Sets the thinking of a request.
     fn thinking_fields(&self, request: &Request, steps: &[Step<'_>]) -> ThinkingFields {
         let mut fields = self.asked(request, last_call_has_its_thinking(steps));
@@ -182,7 +188,7 @@ impl Dialect {
             return fields;
         }
         // The binding is a part of the thinking that is asked for. A model of this kind thinks without being asked, too.
-        if fields.thinking.is_none() && self.off == Off::LowEffort {
+        if fields.thinking.is_none() && self.thinks_at_each_level() {
             fields.thinking = Some(json!({ "type": "adaptive" }));
         }
         let thinks = fields.asks() || fields.thinking.as_ref().is_some_and(|it| it["type"] == "between_tools");

@@ -136,8 +136,11 @@ impl Http {
         for (name, value) in needed {
             // On one line with those of the endpoint: a proxy may read only one.
             let joined = match headers.get(name).and_then(|own| own.to_str().ok()) {
-                Some(own) => HeaderValue::try_from(format!("{own},{value}")).unwrap_or(HeaderValue::from_static(value)),
-                None => HeaderValue::from_static(value),
+                Some(own) if own.split(',').any(|own| own.trim() == value) => continue,
+                Some(own) if !own.trim().is_empty() => {
+                    secret_value(&format!("{own},{value}")).unwrap_or(HeaderValue::from_static(value))
+                }
+                _ => HeaderValue::from_static(value),
             };
             headers.insert(name, joined);
         }

@@ -415,6 +415,14 @@ impl State {
         self.history.path()
     }
 
+    /// Whether the client gave other instructions at the opening than those that are stored with the session.
+    #[must_use]
+    pub fn has_instructions_of_its_load(&self) -> bool {
+        let is_given = self.given.system_prompt.is_some() || self.given.tools.is_some();
+        let stored = || stored(self.path(), self.trust).instructions(self.path());
+        is_given && !self.instructions.are_the_same_as(&stored())
+    }
+
     /// Whether the path is unknown before a compaction of another program.
     #[must_use]
     pub fn lacks_past(&self) -> bool {

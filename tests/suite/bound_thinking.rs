@@ -61,6 +61,8 @@ struct Host {
     turn: usize,
     /// The turn of the last answer.
     answered: usize,
+    /// Whether answers have usage.
+    reports: bool,
 }
 
 impl Host {
@@ -74,7 +76,7 @@ impl Host {
         let tools = json!([{"name": "shell", "inputSchema": {"type": "object"}}]);
         let session = daemon.new_session(json!({"cwd": "/project", "model": MODEL, "thinkingLevel": "high",
             "systemPrompt": "Be brief.", "tools": tools}));
-        Self { daemon, session, turn: 0, answered: 0 }
+        Self { daemon, session, turn: 0, answered: 0, reports: false }
     }
 
     fn of(&mut self, method: &str, mut params: Value) -> Result<Value, Value> {
@@ -121,7 +123,11 @@ impl Host {
         );
         self.answered = self.turn;
         meanwhile(self);
-        let answer = json!({"role": "assistant", "content": content});
+        let usage = json!({"input_tokens": context["usage"]["contextTokens"], "output_tokens": 20});
+        let mut answer = json!({"role": "assistant", "content": content, "stop_reason": "end_turn"});
+        if self.reports {
+            answer["usage"] = usage;
+        }
         let of = context["contextId"].clone();
         self.of("session/append", json!({"format": "anthropic", "messages": [answer], "contextId": of}))
             .expect("it is appended");
@@ -229,6 +235,48 @@ fn an_answer_to_a_request_that_its_server_changed_anchors_nothing() {
         assert_eq!(context["usage"]["source"], source, "{more:#}: {}", context["usage"]);
         assert_eq!(replayed(&context), replayed_then, "{more:#}");
     }
+}
+
+#[test]
+fn thinking_under_the_instructions_of_a_load_goes_back_under_no_other_ones() {
+    let mut host = Host::start();
+    assert_eq!(host.turn(), [Some(0), Some(1)]);
+    host.daemon.ok("session/close", json!({"sessionId": host.session}));
+    host.daemon.ok("session/load", json!({"sessionId": host.session, "systemPrompt": "Of this load."}));
+    assert_eq!(host.turn(), [Some(0), Some(0)]);
+    host.daemon.ok("session/close", json!({"sessionId": host.session}));
+    host.daemon.ok("session/load", json!({"sessionId": host.session}));
+    assert_eq!(host.turn(), [Some(0), Some(1)]);
+}
+
+#[test]
+fn a_branch_from_an_answer_knows_that_its_request_was_another_one() {
+    let mut host = Host::start();
+    host.turn();
+    host.say();
+    host.answer_after(0, Host::say);
+    let entries = host.of("session/entries", json!({"branch": "active"})).expect("entries");
+    let entries = entries["entries"].as_array().expect("entries");
+    let answer =
+        entries.iter().rfind(|entry| entry["message"]["role"] == "assistant").expect("an answer")["id"].clone();
+    let message = json!({"role": "user", "content": "On a branch."});
+    let branch = json!({"format": "anthropic", "messages": [message], "parentEntryId": answer});
+    host.of("session/append", branch).expect("it is appended");
+    assert_eq!(replayed(&host.context()), 0);
+}
+
+#[test]
+fn an_answer_to_a_request_that_failed_before_is_bound_to_the_same_request() {
+    let mut host = Host { reports: true, ..Host::start() };
+    host.turn();
+    host.say();
+    let failed = |host: &mut Host| {
+        let failed = json!({"role": "assistant", "content": [], "stopReason": "error", "errorMessage": "overloaded"});
+        host.of("session/append", json!({"messages": [failed]})).expect("it is appended");
+    };
+    assert_eq!(host.answer_after(0, failed), Some(2));
+    host.say();
+    assert_eq!(replayed(&host.context()), 3);
 }
 
 #[test]

@@ -6,7 +6,7 @@
 
 use crate::{
     conversation::{
-        entry::{Body, Entry},
+        entry::{Body, Entry, Requested},
         instructions::{Announced, Instructions},
         message::outline::{Outline, Role},
         path::Path,
@@ -15,10 +15,21 @@ use crate::{
 };
 use std::{collections::HashSet, mem, sync::Arc};
 
-/// The place on a path from which on thinking is bound to what a request with these instructions has before it. `forked` is
-/// the time at which the session was made of another one.
+/// A request that thinking goes back in.
+#[derive(Clone, Copy)]
+pub struct Request<'r> {
+    /// Its system prompt and tools.
+    pub instructions: &'r Instructions,
+    /// The time at which the session was made of another one.
+    pub forked: Option<&'r str>,
+    /// Whether thinking goes back at some thinking levels of the model alone.
+    pub depends_on_level: bool,
+}
+
+/// The place on a path from which on thinking is bound to what a request has before it.
 #[must_use]
-pub fn bound_from(path: &Path, instructions: &Instructions, forked: Option<&str>) -> usize {
+pub fn bound_from(path: &Path, request: Request<'_>) -> usize {
+    let Request { instructions, forked, depends_on_level } = request;
     let rewrite = path.last_rewrite();
     if rewrite.is_none() && path.is_cut() {
         return path.len();
@@ -32,25 +43,47 @@ pub fn bound_from(path: &Path, instructions: &Instructions, forked: Option<&str>
     let forked = forked.filter(|_| path.compaction().is_some());
     let mut from = rewrite.map_or(0, |place| place + 1);
     let (mut announced, mut order) = (Announced::default(), Order::default());
-    let mut level = None;
+    let (mut level, mut is_announced) = (None, false);
     for (place, entry) in path.iter().enumerate() {
         if path.foundation() == Some(place) && (entry.compaction().is_some() || entry.preserved().is_some()) {
             announced.restore(entry);
+            is_announced |= entry.preserved().is_some_and(|it| it.session.is_some());
+        }
+        is_announced |= Announced::by(entry);
+        if rewrite.is_some_and(|rewrite| place <= rewrite) {
+            announced.take(entry);
+            changes_level(&mut level, entry);
+            continue;
         }
         let changes = [
             announces_others(&mut announced, entry),
-            changes_level(&mut level, entry),
+            changes_level(&mut level, entry) && depends_on_level,
             forked.is_some_and(|forked| entry.timestamp.as_str() < forked),
             // The request of the answer before this line was another one than the path before it.
-            entry.requested().is_some(),
+            lacks_a_message(path, place) || entry.is_ours("unbound"),
         ];
         order.is_fresh |= changes[0] || changes[1];
         if changes.contains(&true) || order.changes(entry) {
             from = from.max(place + 1);
         }
     }
-    // Instructions of a load alone are not on the path.
-    if announced.instructions().are_the_same_as(instructions) { from } else { path.len() }
+    // Instructions of a load alone are not on the path. Those from before a compaction of another program are not read.
+    let is_known = is_announced || !path.is_cut();
+    if is_known && !announced.instructions().are_the_same_as(instructions) { path.len() } else { from }
+}
+
+/// Whether the line at a place says that the request of an answer lacked a message which the path has before the answer.
+fn lacks_a_message(path: &Path, place: usize) -> bool {
+    let gap = match path[place].requested() {
+        None => return false,
+        Some((_, Requested::Earlier)) => return true,
+        Some((_, Requested::Without(gap) | Requested::Perhaps(gap))) => gap,
+    };
+    let before = path[..place].iter().rev();
+    let gap_on = before.skip_while(|entry| entry.id != gap.to);
+    let mut is_first = false;
+    let in_gap = gap_on.take_while(|entry| !std::mem::replace(&mut is_first, entry.id == gap.from));
+    in_gap.into_iter().any(|entry| entry.in_context() && !is_unsent(entry))
 }
 
 /// Whether an entry changes the instructions.
@@ -130,8 +163,7 @@ fn is_unsent(entry: &Entry) -> bool {
         Role::ToolResult | Role::Summary => false,
         Role::System => true,
         Role::Execution => outline.excluded,
-        // A longer text is not read for this.
-        Role::User | Role::Developer | Role::Custom => outline.silent || outline.chars < 1_000 && is_blank(),
+        Role::User | Role::Developer | Role::Custom => outline.silent || is_blank(),
     }
 }
 
@@ -177,7 +209,7 @@ mod tests {
             entry["parentId"] = at.checked_sub(1).map_or(Value::Null, |before| json!(format!("e{before}")));
             path.push(Entry::parse(entry.to_string().into()).expect("an entry").into());
         }
-        bound_from(&path, instructions, forked)
+        bound_from(&path, Request { instructions, forked, depends_on_level: true })
     }
 
     #[test]
@@ -193,6 +225,10 @@ mod tests {
         let pin = json!({"type": "custom", "customType": "abridged.pin", "data": {"text": "Keep this."}});
         let report = json!({"type": "custom", "customType": "abridged.report",
             "data": {"entryId": "e3", "without": {"from": "e2", "to": "e2"}}});
+        let retried = json!({"type": "custom", "customType": "abridged.report",
+            "data": {"entryId": "e3", "without": {"from": "e2", "to": "e2"}}});
+        let unbound = json!({"type": "custom", "customType": "abridged.unbound", "data": {"entryId": "e2"}});
+        let long = message(json!({"role": "user", "content": "\n".repeat(2_000)}));
         let usage = json!({"type": "usage", "purpose": "compaction", "usage": {"input": 1}});
         let mut failed = answer(&[]);
         failed["message"]["stopReason"] = json!("error");
@@ -202,6 +238,9 @@ mod tests {
             ("an edit", vec![user(), answer(&[]), edit, user()], 3),
             ("a pin", vec![user(), answer(&[]), user(), pin, answer(&[])], 4),
             ("a request without the last message", vec![user(), user(), answer(&[]), report, user()], 4),
+            ("a marker of another request", vec![user(), answer(&[]), unbound, user()], 3),
+            ("a request without an answer that failed", vec![user(), failed.clone(), answer(&[]), retried, user()], 0),
+            ("a long blank message", vec![answer(&[]), long, answer(&[]), user()], 3),
             ("an entry beside the conversation", vec![user(), answer(&[]), usage, user(), answer(&[])], 0),
             ("results in another order", vec![user(), answer(&["a", "b"]), result("b"), result("a")], 0),
             ("an answer that failed", vec![user(), failed.clone(), answer(&[])], 0),

@@ -11,7 +11,7 @@ use crate::{
     models::{self, ModelRef},
     protocol::types::Usage,
     provider::{
-        Api, Cache, Effort, Reasoning, Request,
+        Api, Cache, Effort, Reasoning, Request, anthropic,
         turns::{Target, Thinking, turns_with},
     },
 };
@@ -59,7 +59,7 @@ impl View {
         let messages = messages.iter().take_while(|_| !blocking.is_stopped());
         let model_there = models::dialects::model(&model.id);
         let bound: Option<HashSet<&EntryId>> = (api == Api::Anthropic && model_there.dialect.anthropic.binds_thinking)
-            .then(|| thinking::bound_from(path, self.instructions(), self.forked()))
+            .then(|| self.bound_from(path, &model_there.dialect.anthropic))
             .map(|from| path[from..].iter().map(|entry| &entry.id).collect());
         let goes = |message: &ContextMessage| match (&bound, &message.entry) {
             (None, _) => Thinking::Goes,
@@ -83,6 +83,16 @@ impl View {
             ..Request::default()
         };
         Ok(LiveRequest { request, usage, solid, compaction })
+    }
+
+    /// The place on a path from which on thinking goes back to a model that binds it.
+    fn bound_from(&self, path: &Path, dialect: &anthropic::Dialect) -> usize {
+        let request = thinking::Request {
+            instructions: self.instructions(),
+            forked: self.forked(),
+            depends_on_level: !dialect.thinks_at_each_level(),
+        };
+        thinking::bound_from(path, request)
     }
 
     /// The reasoning that the thinking level of a path asks for; none of a model that is known not to reason.

@@ -32,7 +32,7 @@ use crate::{
     },
 };
 use fields::Missing;
-use serde_json::{Value, value::RawValue};
+use serde_json::{Value, json, value::RawValue};
 use std::{cell::RefCell, sync::Arc};
 use strays::Strays;
 use tools::Tools;
@@ -260,11 +260,11 @@ fn staged(
         if entry.is_too_large() {
             return Err(given::too_large(at).into());
         }
+        let reports = !is_elsewhere && entry.outline().is_some_and(|it| it.measured().is_some());
         // Signed thinking is bound to its request, too.
         let is_signed =
             |it: &Outline| it.role == Role::Assistant && SIGNED.iter().any(|name| json.get().contains(name));
-        let tells = |it: &Outline| it.measured().is_some() || is_signed(it);
-        let tells_of_request = !is_elsewhere && entry.outline().is_some_and(tells);
+        let is_bound = !is_elsewhere && entry.outline().is_some_and(is_signed);
         tools.borrow_mut().add(&entry);
         staged.entries.push(Arc::new(entry));
         if is_elsewhere {
@@ -273,14 +273,21 @@ fn staged(
             parent = Some(stamp.id.clone());
             visible_leaf = Some(stamp.id.clone());
         }
-        let was_changed = tells_of_request && given::was_changed_by_server(params, at);
-        let requested = if was_changed { Some(&Requested::Earlier) } else { requested.as_ref() };
-        if let Some(requested) = requested.filter(|_| tells_of_request) {
-            let marker = marker_of(requested, &stamp.id, stamps)?;
+        let was_changed = (reports || is_bound) && given::was_changed_by_server(params, at);
+        let of_answer = if was_changed { Some(&Requested::Earlier) } else { requested.as_ref() };
+        let marker = match of_answer {
+            Some(requested) if reports => {
+                Some(marker_of("abridged.report", requested.data(&stamp.id), &stamp.id, stamps)?)
+            }
+            Some(_) if is_bound => Some(unbound(&stamp.id, stamps)?),
+            None if is_bound && state.has_instructions_of_its_load() => Some(unbound(&stamp.id, stamps)?),
+            _ => None,
+        };
+        if let Some(marker) = marker {
             parent = Some(marker.id.clone());
             staged.entries.push(marker);
-            staged.is_outdated = *requested == Requested::Earlier && !was_changed;
         }
+        staged.is_outdated |= reports && requested == Some(Requested::Earlier);
     }
     if is_elsewhere {
         let before = || given::staged_before(before).rev().find(|entry| !entry.is_marker()).map(|it| it.id.clone());
@@ -309,11 +316,16 @@ fn requested(context: &Identity, state: &State, before: &[Append], params: &Appe
     }
 }
 
-/// The line after an answer that says what its request was.
-fn marker_of(requested: &Requested, answer: &EntryId, stamps: &mut Stamps) -> Result<Arc<Entry>, Failure> {
-    let fields = [("customType", "abridged.report".into()), ("data", requested.data(answer))];
+/// The line after an answer whose thinking is bound to another request than the path before it.
+fn unbound(answer: &EntryId, stamps: &mut Stamps) -> Result<Arc<Entry>, Failure> {
+    marker_of("abridged.unbound", json!({ "entryId": answer }), answer, stamps)
+}
+
+/// A line of this type after an answer.
+fn marker_of(kind: &str, data: Value, answer: &EntryId, stamps: &mut Stamps) -> Result<Arc<Entry>, Failure> {
+    let fields = [("customType", kind.into()), ("data", data)];
     let stamp = stamps.stamp();
-    let defect = || Failure::Internal("a marker of a report is no entry, which is a defect of abridged".to_owned());
+    let defect = || Failure::Internal("a marker of an answer is no entry, which is a defect of abridged".to_owned());
     mirroring::entry_of("custom", &stamp, Some(answer), &fields).ok_or_else(defect)
 }
 
@@ -328,7 +340,10 @@ fn last_mirror_of(state: &State, parent: &EntryId) -> Result<EntryId, NotStaged>
     }
     let mut last = parent.clone();
     if let Some(place) = path.position(parent) {
-        for entry in path[place + 1..].iter().take_while(|entry| matches!(entry.body, Body::Mirror(_))) {
+        for entry in &path[place + 1..] {
+            if !matches!(entry.body, Body::Mirror(_)) && !entry.is_mirror_behind(&last) {
+                break;
+            }
             last = entry.id.clone();
         }
     } else if let Some(index) = history.index()
@@ -403,7 +418,6 @@ mod tests {
             log_work::LogWork,
         },
     };
-    use serde_json::json;
 
     #[test]
     fn a_clients_bytes_are_kept_where_they_are_right() {

@@ -14,7 +14,7 @@ use crate::{
     session::{core::commands::append::Append, state::State},
     text::values,
 };
-use serde::{Deserialize, de::IgnoredAny};
+use serde_json::Value;
 use std::{borrow::Cow, collections::HashSet, sync::Arc};
 
 /// The refusal of a message of which no tree is made.
@@ -68,34 +68,18 @@ pub(super) fn in_pis_form<'a>(
 /// Whether the server changed the request of an answer: it cleared parts of the conversation, or dropped thinking. Its counts
 /// are of another prompt than the one that was sent.
 pub(super) fn was_changed_by_server(params: &AppendParams, at: usize) -> bool {
-    #[derive(Deserialize)]
-    struct Answer {
-        #[serde(default)]
-        context_management: Option<Edits>,
-        #[serde(default)]
-        input_transformations: Option<Vec<Transformation>>,
-    }
-    #[derive(Deserialize)]
-    struct Edits {
-        #[serde(default)]
-        applied_edits: Vec<IgnoredAny>,
-    }
-    #[derive(Deserialize)]
-    struct Transformation {
-        #[serde(rename = "type")]
-        kind: String,
-    }
     let text = params.messages.get(at).map_or("", |message| message.0.get());
+    let has = |name: &str| text.contains(name);
     if params.format != Some(MessageFormat::Anthropic)
-        || !["\"applied_edits\"", "\"input_transformations\""].iter().any(|name| text.contains(name))
+        || !(has("\"applied_edits\"") || has("\"input_transformations\""))
     {
         return false;
     }
-    // An answer of another form says nothing of this.
-    let Ok(answer) = serde_json::from_str::<Answer>(text) else { return false };
-    let dropped = |it: &Transformation| it.kind == "thinking_dropped";
-    answer.context_management.is_some_and(|edits| !edits.applied_edits.is_empty())
-        || answer.input_transformations.is_some_and(|all| all.iter().any(dropped))
+    let answer: Value = serde_json::from_str(text).unwrap_or_default();
+    let edits = answer["context_management"]["applied_edits"].as_array();
+    let transformations = answer["input_transformations"].as_array();
+    edits.is_some_and(|edits| !edits.is_empty())
+        || transformations.is_some_and(|all| all.iter().any(|it| it["type"] == "thinking_dropped"))
 }
 
 /// The entries of appends that are written with this one, oldest first.
