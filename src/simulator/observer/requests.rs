@@ -177,8 +177,8 @@ impl Requests {
                 continue;
             }
             if let Some((parent, above)) = &before {
-                // The context of an answer may be recorded after it.
-                let before = file.first_above(place, |entry| !entry.is_ours("report"));
+                // A line about the request of an answer may stand after it.
+                let before = file.first_above(place, |entry| !entry.tells_of_request());
                 require(before.is_some_and(|it| it.id == *parent) && place > *above, Rule::Chained, || {
                     format!("{id:?} does not follow {parent:?}")
                 })?;
