@@ -14,7 +14,7 @@ use crate::{
     log::header,
     protocol::types::{ListAnswer, ListParams, ListedSession},
     regular,
-    session::founding::HANDOFF,
+    session::{founding::HANDOFF, jobs::at_once},
     text::{self, values},
 };
 use serde::{Deserialize, Serialize, de::IgnoredAny};
@@ -24,12 +24,9 @@ use std::{
     collections::{HashMap, HashSet},
     fs::{self, DirEntry},
     io::{self, Read},
-    num::NonZero,
     os::unix::fs::FileExt,
-    panic::resume_unwind,
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
-    thread,
     time::{Duration, SystemTime},
 };
 
@@ -48,9 +45,6 @@ const LARGEST_CACHE: u64 = 64 << 20;
 
 /// Number of changed files after which the cache file is written.
 const WORTH_WRITING: usize = 50;
-
-/// The most threads that read files for a list.
-const THREADS: usize = 4;
 
 /// Number of files from which a further thread reads a part of them.
 const WORTH_A_THREAD: usize = 64;
@@ -245,26 +239,11 @@ impl Catalog {
             let session = face(&self.sessions.join(&file.name), file.size).ok().flatten();
             (file.name.clone(), Card { modified: file.modified, size: file.size, session, sizes: None })
         };
-        let processors = thread::available_parallelism().map_or(1, NonZero::get).min(THREADS);
-        let share = changed.len().div_ceil(processors).max(WORTH_A_THREAD);
-        thread::scope(|scope| {
-            let mut shares = changed.chunks(share);
-            let here = shares.next().unwrap_or_default();
-            let beside: Vec<_> = shares
-                .map(|files| {
-                    let work = move || files.iter().map(card).collect::<Vec<_>>();
-                    (files, thread::Builder::new().spawn_scoped(scope, work))
-                })
-                .collect();
-            known.extend(here.iter().map(card));
-            for (files, cards) in beside {
-                match cards {
-                    Ok(cards) => known.extend(cards.join().unwrap_or_else(|panic| resume_unwind(panic))),
-                    // There may be no more threads.
-                    Err(_) => known.extend(files.iter().map(card)),
-                }
-            }
-        });
+        let share = changed.len().div_ceil(at_once::threads()).max(WORTH_A_THREAD);
+        let shares: Vec<&[&Listed]> = changed.chunks(share).collect();
+        for cards in at_once::each(&shares, |files| files.iter().map(card).collect::<Vec<_>>()) {
+            known.extend(cards);
+        }
         if known.len() > files.len() {
             let there: HashSet<&String> = files.iter().map(|file| &file.name).collect();
             known.retain(|name, _| there.contains(name));

@@ -1,6 +1,7 @@
 //! Jobs beside a session: counting, indexing, planning and drafting. A job works on values that it owns and reports to the
 //! session by inputs.
 
+pub mod at_once;
 pub mod blocking;
 pub mod draft;
 pub mod export;

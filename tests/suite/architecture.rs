@@ -60,9 +60,9 @@ const SHELL: &[&str] = &[
     "session/shell/background",
     "session/shell/reads",
     "session/idle_turn",
+    "session/jobs/at_once",
     "session/jobs/export",
     "session/jobs/pool",
-    "session/jobs/search",
     "session/handle",
     "settings/alone",
     "settings/files",
@@ -452,17 +452,10 @@ fn is_core(name: &str) -> bool {
 /// Files beside the shell that read a session file without a proof.
 const READERS: &[&str] = &["log/lines", "log/loading", "log/pieces", "log/source", "log/walk", "log/writer"];
 
-/// Files of the shell of which the core knows a value: ids, images, exports and searches that are read with a proof, the steps
-/// of a summary, and the address and the pieces of a message.
-const KNOWN_TO_CORE: &[&str] = &[
-    "ids",
-    "log/blobs",
-    "session/jobs/export",
-    "session/jobs/search",
-    "summary/model/writer",
-    "wire/outbox",
-    "wire/transport",
-];
+/// Files of the shell of which the core knows a value: ids, images and exports that are read with a proof, the steps of a
+/// summary, and the address and the pieces of a message.
+const KNOWN_TO_CORE: &[&str] =
+    &["ids", "log/blobs", "session/jobs/export", "summary/model/writer", "wire/outbox", "wire/transport"];
 
 #[test]
 fn the_core_imports_nothing_that_reads_the_disk() {

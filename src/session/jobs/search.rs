@@ -15,11 +15,12 @@ use crate::{
         errors::Failure,
         types::{SearchAnswer, SearchMatch, SearchParams, role_of},
     },
+    session::jobs::at_once,
     text,
 };
 use memchr::memmem::Finder;
 use regex::bytes;
-use std::{fmt, num::NonZero, ops::Range, panic::resume_unwind, thread};
+use std::{fmt, ops::Range};
 
 /// Matches without a `limit`.
 const LIMIT: usize = 50;
@@ -30,9 +31,6 @@ const AROUND: usize = 60;
 /// Characters of a query that are looked for in the line of an entry, before the entry is parsed. An expression of more is
 /// slow: its work grows with the length of the query times that of the line.
 const IN_LINE: usize = 32;
-
-/// The most threads of a search. Four of them read faster than a disk.
-const THREADS: usize = 4;
 
 /// The part of a file that is searched first, in bytes.
 const FIRST_STRETCH: u64 = 1 << 20;
@@ -134,37 +132,29 @@ impl Search {
         })
     }
 
-    /// Searches a file from its end, on as many threads as there are processors, up to four.
+    /// Searches a file from its end, on several threads where it is large.
     ///
     /// # Errors
     /// When the file cannot be read.
     pub fn file(&self, source: &Sealed, end: u64, blocking: &Blocking) -> Result<SearchAnswer, StoreError> {
         let source = source.open(blocking);
         let first = self.cursor.map_or(Cursor { end, skip: 0 }, |cursor| Cursor { end: cursor.end.min(end), ..cursor });
-        let processors = thread::available_parallelism().map_or(1, NonZero::get).min(THREADS);
         let mut stretches = Stretches { source, from: first, size: self.first_stretch };
         let mut hits = Vec::new();
         // The newest stretch is searched alone: it often has the whole page.
         let mut threads = 1;
         while hits.len() <= self.limit {
             let next = stretches.by_ref().take(threads).collect::<Result<Vec<_>, _>>()?;
-            let Some((newest, older)) = next.split_first() else { break };
+            if next.is_empty() {
+                break;
+            }
             // The hit after the page says where the next page begins.
             let wanted = self.limit.saturating_add(1) - hits.len();
-            let found = thread::scope(|scope| {
-                let search = |stretch| self.stretch(stretch, wanted, blocking);
-                let spawn = |it| (it, thread::Builder::new().spawn_scoped(scope, move || search(it)));
-                let older: Vec<_> = older.iter().map(spawn).collect();
-                let newest = search(newest);
-                let older = older.into_iter().map(|(it, found)| match found {
-                    Ok(found) => found.join().unwrap_or_else(|panic| resume_unwind(panic)),
-                    // There may be no more threads.
-                    Err(_) => search(it),
-                });
-                std::iter::once(newest).chain(older).collect::<Result<Vec<_>, _>>()
-            })?;
-            hits.extend(found.into_iter().flatten());
-            threads = processors;
+            let found = at_once::each(&next, |stretch| self.stretch(stretch, wanted, blocking));
+            for found in found {
+                hits.extend(found?);
+            }
+            threads = at_once::threads();
         }
         let next_cursor = hits.get(self.limit).map(|(cursor, _)| cursor.to_string());
         let matches = hits.into_iter().take(self.limit).map(|(_, found)| found).collect();
