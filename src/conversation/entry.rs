@@ -447,11 +447,10 @@ impl Entry {
         }
     }
 
-    /// Whether it is a line that belongs to `parent` and stands right after it: one for other programs, or one about the
-    /// request of an answer.
+    /// Whether it is a line about the entry right before it: one for other programs, or one about the request of an answer.
     #[must_use]
-    pub fn is_mirror_behind(&self, parent: &EntryId) -> bool {
-        (matches!(self.body, Body::Mirror(_)) || self.tells_of_request()) && self.parent.as_ref() == Some(parent)
+    pub fn goes_with_entry(&self) -> bool {
+        matches!(self.body, Body::Mirror(_)) || self.tells_of_request()
     }
 
     /// Whether it is a line of ours right after an answer whose request was another one than the path before it.

@@ -210,7 +210,7 @@ impl Candidate {
     /// thinking, at any address.
     #[must_use]
     pub fn refuses_reasoning(&self) -> bool {
-        self.model.id.contains("claude") && super::dialects::model(&self.model.id).dialect.anthropic.binds_thinking
+        super::dialects::model(&self.model.id).dialect.anthropic.binds_thinking
     }
 
     /// Whether it is a model.

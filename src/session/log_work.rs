@@ -254,7 +254,7 @@ fn last_mirror(of: &EntryId, behind: Wanted, blocking: &Blocking) -> Result<Entr
     let mut last = of.clone();
     for entry in behind.read(blocking) {
         match entry? {
-            entry if entry.is_mirror_behind(&last) => last = entry.id.clone(),
+            entry if entry.goes_with_entry() && entry.parent.as_ref() == Some(&last) => last = entry.id.clone(),
             _ => break,
         }
     }

@@ -615,12 +615,6 @@ impl View {
         &self.instructions
     }
 
-    /// The time at which the session was made of another one.
-    #[must_use]
-    pub fn forked(&self) -> Option<&str> {
-        self.forked.as_deref()
-    }
-
     /// The same, shared.
     #[must_use]
     pub fn shared_instructions(&self) -> Arc<Instructions> {

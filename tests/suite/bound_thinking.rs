@@ -84,6 +84,12 @@ impl Host {
         self.daemon.call(method, params)
     }
 
+    /// Closes the session and loads it with these params.
+    fn reload(&mut self, params: Value) {
+        self.of("session/close", json!({})).expect("it is closed");
+        self.of("session/load", params).expect("it is loaded");
+    }
+
     fn context(&mut self) -> Value {
         self.of("session/context", json!({"format": "anthropic"})).expect("a context")
     }
@@ -176,8 +182,7 @@ fn thinking_goes_back_up_to_the_last_rewrite() {
     host.of("session/configure", json!({"model": MODEL})).expect("it is configured");
     assert_eq!(host.turn(), [Some(2), Some(3)]);
     // A session that is loaded again has the same bytes.
-    host.daemon.ok("session/close", json!({"sessionId": host.session}));
-    host.daemon.ok("session/load", json!({"sessionId": host.session}));
+    host.reload(json!({}));
     assert_eq!(host.turn(), [Some(4), Some(5)]);
 }
 
@@ -241,11 +246,9 @@ fn an_answer_to_a_request_that_its_server_changed_anchors_nothing() {
 fn thinking_under_the_instructions_of_a_load_goes_back_under_no_other_ones() {
     let mut host = Host::start();
     assert_eq!(host.turn(), [Some(0), Some(1)]);
-    host.daemon.ok("session/close", json!({"sessionId": host.session}));
-    host.daemon.ok("session/load", json!({"sessionId": host.session, "systemPrompt": "Of this load."}));
+    host.reload(json!({"systemPrompt": "Of this load."}));
     assert_eq!(host.turn(), [Some(0), Some(0)]);
-    host.daemon.ok("session/close", json!({"sessionId": host.session}));
-    host.daemon.ok("session/load", json!({"sessionId": host.session}));
+    host.reload(json!({}));
     assert_eq!(host.turn(), [Some(0), Some(1)]);
 }
 
@@ -405,8 +408,7 @@ fn thinking_is_valid_in_random_sessions() {
                     host.answer(0);
                 }
                 11 => {
-                    host.daemon.ok("session/close", json!({"sessionId": host.session}));
-                    host.daemon.ok("session/load", json!({"sessionId": host.session}));
+                    host.reload(json!({}));
                 }
                 12 => {
                     // The user writes while the model answers.

@@ -11,7 +11,7 @@ use crate::{
         message::outline::{Outline, Role},
         path::Path,
     },
-    ids::CallId,
+    ids::{CallId, EntryId},
 };
 use std::{collections::HashSet, mem, sync::Arc};
 
@@ -50,20 +50,15 @@ pub fn bound_from(path: &Path, request: Request<'_>) -> usize {
             is_announced |= entry.preserved().is_some_and(|it| it.session.is_some());
         }
         is_announced |= Announced::by(entry);
-        if rewrite.is_some_and(|rewrite| place <= rewrite) {
-            announced.take(entry);
-            changes_level(&mut level, entry);
-            continue;
-        }
-        let changes = [
-            announces_others(&mut announced, entry),
-            changes_level(&mut level, entry) && depends_on_level,
-            forked.is_some_and(|forked| entry.timestamp.as_str() < forked),
+        let is_set_anew =
+            announces_others(&mut announced, entry) | (changes_level(&mut level, entry) && depends_on_level);
+        order.is_fresh |= is_set_anew;
+        let changes = is_set_anew
+            | order.changes(entry)
+            | forked.is_some_and(|forked| entry.timestamp.as_str() < forked)
             // The request of the answer before this line was another one than the path before it.
-            lacks_a_message(path, place) || entry.is_ours("unbound"),
-        ];
-        order.is_fresh |= changes[0] || changes[1];
-        if changes.contains(&true) || order.changes(entry) {
+            | (lacks_a_message(path, place) || entry.is_ours("unbound"));
+        if changes {
             from = from.max(place + 1);
         }
     }
@@ -79,11 +74,9 @@ fn lacks_a_message(path: &Path, place: usize) -> bool {
         Some((_, Requested::Earlier)) => return true,
         Some((_, Requested::Without(gap) | Requested::Perhaps(gap))) => gap,
     };
-    let before = path[..place].iter().rev();
-    let gap_on = before.skip_while(|entry| entry.id != gap.to);
-    let mut is_first = false;
-    let in_gap = gap_on.take_while(|entry| !std::mem::replace(&mut is_first, entry.id == gap.from));
-    in_gap.into_iter().any(|entry| entry.in_context() && !is_unsent(entry))
+    let place_of = |id: &EntryId| path[..place].iter().rposition(|entry| entry.id == *id);
+    let (Some(first), Some(last)) = (place_of(&gap.from), place_of(&gap.to)) else { return true };
+    path[first..=last].iter().any(|entry| entry.in_context() && !is_unsent(entry))
 }
 
 /// Whether an entry changes the instructions.
@@ -136,7 +129,7 @@ impl Order {
                 self.open = outline.calls.iter().map(|call| call.id.clone()).collect();
                 mem::replace(&mut self.after_answer, true)
             }
-            // One that comes after the next answer takes the place of one that was made up for the request of that answer.
+            // A result that comes after the next answer replaces the one that was made up for the request of that answer.
             Role::ToolResult => {
                 let is_next = outline.answers.as_ref().is_some_and(|call| self.open.remove(call));
                 self.after_answer &= !is_next;
@@ -234,7 +227,8 @@ mod tests {
         failed["message"]["stopReason"] = json!("error");
         for (what, entries, place) in [
             ("turns", vec![user(), answer(&["a"]), result("a"), answer(&[])], 0),
-            ("a compaction", vec![user(), answer(&[]), compaction, user(), answer(&[])], 3),
+            ("a compaction", vec![user(), answer(&[]), compaction.clone(), user(), answer(&[])], 3),
+            ("an answer after a compaction", vec![user(), answer(&[]), compaction.clone(), answer(&[]), user()], 4),
             ("an edit", vec![user(), answer(&[]), edit, user()], 3),
             ("a pin", vec![user(), answer(&[]), user(), pin, answer(&[])], 4),
             ("a request without the last message", vec![user(), user(), answer(&[]), report, user()], 4),

@@ -15,7 +15,6 @@ use crate::{
         turns::{Target, Thinking, turns_with},
     },
 };
-
 use std::collections::HashSet;
 
 /// The request to a model for a path.
@@ -89,7 +88,7 @@ impl View {
     fn bound_from(&self, path: &Path, dialect: &anthropic::Dialect) -> usize {
         let request = thinking::Request {
             instructions: self.instructions(),
-            forked: self.forked(),
+            forked: self.forked.as_deref(),
             depends_on_level: !dialect.thinks_at_each_level(),
         };
         thinking::bound_from(path, request)

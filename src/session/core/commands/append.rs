@@ -7,7 +7,7 @@ mod tools;
 
 use crate::{
     conversation::{
-        entry::{self, Body, Entry, Gap, Requested, Stamps},
+        entry::{self, Entry, Gap, Requested, Stamps},
         message::{
             Assistant, Message,
             outline::{Outline, Role},
@@ -340,10 +340,7 @@ fn last_mirror_of(state: &State, parent: &EntryId) -> Result<EntryId, NotStaged>
     }
     let mut last = parent.clone();
     if let Some(place) = path.position(parent) {
-        for entry in &path[place + 1..] {
-            if !matches!(entry.body, Body::Mirror(_)) && !entry.is_mirror_behind(&last) {
-                break;
-            }
+        for entry in path[place + 1..].iter().take_while(|entry| entry.goes_with_entry()) {
             last = entry.id.clone();
         }
     } else if let Some(index) = history.index()
