@@ -19,6 +19,7 @@ pub mod retry;
 pub mod routes;
 pub mod slots;
 pub mod spent;
+pub mod support;
 
 #[cfg(test)]
 mod tests;

@@ -124,7 +124,8 @@ pub struct Request {
     pub model: Model,
     /// The system prompt.
     pub system: Option<String>,
-    /// Items of OpenAI's Responses before the conversation. Only this format has a place for them.
+    /// The state that the provider made of the conversation before `turns`: items of OpenAI's Responses, or the block of
+    /// Anthropic's own compaction. Other formats have no place for it.
     pub history: Vec<Value>,
     /// The conversation, oldest first.
     pub turns: Vec<Turn>,
@@ -144,6 +145,20 @@ pub struct Request {
     /// Whether the thinking in `turns` stands after the same bytes as when it was produced. Only then a model that binds its
     /// thinking gets it.
     pub has_bound_thinking: bool,
+    /// The provider's own compaction of the conversation in the place of an answer. Only Anthropic's format has it.
+    pub compaction: Option<OnDemand>,
+}
+
+/// A compaction that Anthropic makes on demand.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OnDemand {
+    /// The prompt in the place of the provider's own, of at most [`OnDemand::LONGEST`] characters.
+    pub instructions: Option<String>,
+}
+
+impl OnDemand {
+    /// The longest instructions that the provider takes, in characters.
+    pub const LONGEST: usize = 16_384;
 }
 
 /// Whether a model may call tools.
@@ -293,7 +308,7 @@ pub enum Beside {
     Nothing,
     /// A summarizer: the summary in two sentences.
     Short(String),
-    /// OpenAI's own compaction: the items that stand for the conversation, a compaction among them.
+    /// The provider's own compaction: the items of OpenAI that stand for the conversation, or Anthropic's block alone.
     Items(Vec<Value>),
 }
 
@@ -327,8 +342,8 @@ pub struct Encoded {
     pub path: String,
     /// The JSON body.
     pub body: Value,
-    /// Headers that the body needs, beside those of its format.
-    pub headers: Vec<(&'static str, &'static str)>,
+    /// Headers that the body needs, beside those of its format. Each name occurs once.
+    pub headers: Vec<(&'static str, String)>,
 }
 
 impl Encoded {

@@ -1,6 +1,6 @@
 //! How the sessions of a daemon reach models.
 
-use super::{client::Client, routes::Routes, slots::Slots};
+use super::{client::Client, routes::Routes, slots::Slots, support::Supports};
 use crate::{
     ids::{ModelRef, SessionId},
     models::{
@@ -26,6 +26,8 @@ pub struct ModelAccess {
     pub windows: Windows,
     /// Summaries that are made at the same time.
     pub summaries: Slots,
+    /// The models that compact on demand.
+    pub supports: Supports,
     client_runs_models: AtomicBool,
     client_switches_models: AtomicBool,
     client_follows_sessions: AtomicBool,
@@ -45,6 +47,7 @@ impl ModelAccess {
             routes,
             windows,
             summaries: Slots::default(),
+            supports: Supports::default(),
             client_runs_models: AtomicBool::new(false),
             client_switches_models: AtomicBool::new(false),
             client_follows_sessions: AtomicBool::new(false),

@@ -15,6 +15,7 @@ pub struct Content {
     turns: Vec<Turn>,
     tools: Vec<Value>,
     has_bound_thinking: bool,
+    instructions: Option<String>,
 }
 
 impl Content {
@@ -22,7 +23,13 @@ impl Content {
     #[must_use]
     pub fn live(request: provider::Request) -> Self {
         let provider::Request { system, history, turns, tools, has_bound_thinking, .. } = request;
-        Self { system, history, turns, tools, has_bound_thinking }
+        Self { system, history, turns, tools, has_bound_thinking, instructions: None }
+    }
+
+    /// The same with instructions for the provider's own compaction.
+    #[must_use]
+    pub fn with_instructions(self, instructions: Option<Clean>) -> Self {
+        Self { instructions: instructions.map(Clean::into_string), ..self }
     }
 
     /// A conversation for another reader.
@@ -58,10 +65,16 @@ impl Content {
         self.system.as_deref()
     }
 
-    /// Items of OpenAI's Responses before the conversation; for [`Way::Compaction`](crate::models::candidates::Way) only.
+    /// The state that the provider made of the conversation before it.
     #[must_use]
     pub fn history(&self) -> &[Value] {
         &self.history
+    }
+
+    /// The instructions for the provider's own compaction, in the place of its prompt.
+    #[must_use]
+    pub fn instructions(&self) -> Option<&str> {
+        self.instructions.as_deref()
     }
 
     /// The conversation, oldest first.

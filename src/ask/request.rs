@@ -4,9 +4,12 @@ use super::{allowance::Allowance, content::Content, failed::Failed, purpose::Pur
 use crate::{
     conversation::{message::Usage, spending::Trigger},
     ids::{OperationId, SessionId},
-    models::{candidates::Candidate, dialects},
+    models::{
+        candidates::{Candidate, Way},
+        dialects,
+    },
     provider::{
-        self, Cache, Delta, Effort, Reasoning, ToolChoice, Trouble, TroubleKind,
+        self, Api, Cache, Delta, Effort, OnDemand, Reasoning, ToolChoice, Trouble, TroubleKind,
         overflow::{Overflow, Reservation, is_far_off},
     },
 };
@@ -193,6 +196,17 @@ impl Request {
             reasoning: if *thinks { self.reasoning } else { Reasoning::Unsaid },
             cache: self.cache.clone(),
             has_bound_thinking: self.content.has_bound_thinking(),
+            compaction: self.on_demand(),
+        }
+    }
+
+    /// The compaction that it asks Anthropic for.
+    fn on_demand(&self) -> Option<OnDemand> {
+        match &self.candidate.way {
+            Way::Compaction(endpoint) if endpoint.api == Api::Anthropic => {
+                Some(OnDemand { instructions: self.content.instructions().map(str::to_owned) })
+            }
+            _ => None,
         }
     }
 

@@ -15,7 +15,7 @@ use crate::{
     conversation::{evidence, message::Usage, spending::Trigger},
     models::candidates::Way,
     provider::{
-        self, Answer, Delta, Encoded, Endpoint, Part, Reach, Trouble, TroubleKind, http::Http,
+        self, Answer, Api, Delta, Encoded, Endpoint, Part, Reach, Trouble, TroubleKind, http::Http,
         openai_responses::compact, reach::Input, summarizer,
     },
 };
@@ -48,6 +48,19 @@ pub trait Provider: Send + Sync {
         most: u64,
         stall: Duration,
     ) -> Pending<'a, Result<String, Trouble>>;
+
+    /// Reads the JSON document at a path, of at most `most` bytes, with these headers. Without more of it for `stall` it ends.
+    ///
+    /// # Errors
+    /// When there is no document.
+    fn get<'a>(
+        &'a self,
+        endpoint: &'a Endpoint,
+        path: &'static str,
+        headers: Vec<(&'static str, String)>,
+        most: u64,
+        stall: Duration,
+    ) -> Pending<'a, Result<String, Trouble>>;
 }
 
 impl Provider for Http {
@@ -69,6 +82,17 @@ impl Provider for Http {
         stall: Duration,
     ) -> Pending<'a, Result<String, Trouble>> {
         Box::pin(Self::post(self, endpoint, request, most, stall))
+    }
+
+    fn get<'a>(
+        &'a self,
+        endpoint: &'a Endpoint,
+        path: &'static str,
+        headers: Vec<(&'static str, String)>,
+        most: u64,
+        stall: Duration,
+    ) -> Pending<'a, Result<String, Trouble>> {
+        Box::pin(Self::get(self, endpoint, path, headers, most, stall))
     }
 }
 
@@ -317,6 +341,10 @@ impl Routes {
                 let answer = summarizer::decode(&document)?;
                 deltas(&answer, request.purpose).for_each(|delta| tell(Update::Delta(delta)));
                 answer
+            }
+            Way::Compaction(endpoint) if endpoint.api == Api::Anthropic => {
+                let stall = request.limits.stall;
+                self.provider.ask(endpoint, &request.for_provider(), stall, &mut |_| ()).await?
             }
             Way::Compaction(endpoint) => {
                 let (encoded, stall) = (compact::encode(&request.for_provider()), request.limits.stall);

@@ -199,6 +199,17 @@ impl Provider for World {
             }
         })
     }
+
+    fn get<'a>(
+        &'a self,
+        _: &'a Endpoint,
+        _: &'static str,
+        _: Vec<(&'static str, String)>,
+        _: u64,
+        _: Duration,
+    ) -> Pending<'a, Result<String, Trouble>> {
+        Box::pin(future::ready(Err(Trouble::new(TroubleKind::NotFound, "no list"))))
+    }
 }
 
 impl Client for World {

@@ -1,12 +1,13 @@
 //! Anthropic's Messages, also as other providers offer it.
 
 mod answer;
+pub mod support;
 #[cfg(test)]
 mod tests;
 
 use self::answer::Decoder;
 use super::{
-    Cache, Delivery, Effort, Encoded, Reasoning, Request, ToolChoice,
+    Cache, Delivery, Effort, Encoded, OnDemand, Reasoning, Request, ToolChoice,
     format::{Decode, WireFormat},
     steps::{self, Call, Content, Ids, Returned, Said, Step, Tool},
 };
@@ -27,6 +28,8 @@ pub struct Dialect {
     pub binds_thinking: bool,
     /// The model continues an answer at the end of a conversation, unless the request asks it to think.
     pub continues_answers: bool,
+    /// The model may compact a conversation on demand. Its provider says whether it does.
+    pub compacts: bool,
 }
 
 /// The form of thinking.
@@ -59,7 +62,13 @@ pub enum Off {
 
 impl Default for Dialect {
     fn default() -> Self {
-        Self { thinking: Thinking::Budget, off: Off::Omitted, binds_thinking: false, continues_answers: true }
+        Self {
+            thinking: Thinking::Budget,
+            off: Off::Omitted,
+            binds_thinking: false,
+            continues_answers: true,
+            compacts: false,
+        }
     }
 }
 
@@ -111,7 +120,12 @@ fn encode(request: &Request, delivery: Delivery) -> Encoded {
             body["tool_choice"] = json!({ "type": "none" });
         }
     }
-    let mut messages = messages(&steps, dialect, &fields);
+    let mut messages = messages(&steps, fields.replays);
+    match request.compaction {
+        None => end_with_a_question(&mut messages, dialect, &fields),
+        Some(_) if messages.last().is_some_and(|last| last["role"] == "assistant") => trim_end(messages.last_mut()),
+        Some(_) => {}
+    }
     if cached {
         let users = messages.iter_mut().rev().filter(|message| message["role"] == "user");
         for user in users.take(2) {
@@ -120,15 +134,26 @@ fn encode(request: &Request, delivery: Delivery) -> Encoded {
             }
         }
     }
+    let mut betas = Vec::new();
+    if let Some(block) = request.history.first() {
+        messages.insert(0, json!({ "role": "assistant", "content": [block] }));
+        betas.push(COMPACTION);
+    }
     body["messages"] = messages.into();
-    let mut headers = Vec::new();
+    if let Some(OnDemand { instructions }) = &request.compaction {
+        body["compaction"] = json!({ "type": "summarize" });
+        if let Some(instructions) = instructions {
+            body["compaction"]["instructions"] = instructions.as_str().into();
+        }
+        betas.push(COMPACTION);
+    }
     if let Some(thinking) = fields.thinking {
         body["thinking"] = thinking;
     }
     if fields.replays && dialect.binds_thinking {
         // Where the server finds other bytes all the same, it leaves the thinking out and refuses nothing.
         body["thinking"]["block_binding"] = json!({ "prefix_mismatch_behavior": "drop_block" });
-        headers.push(("anthropic-beta", BINDING_CONTROLS));
+        betas.push(BINDING_CONTROLS);
     }
     if let Some(effort) = fields.effort {
         body["output_config"] = json!({ "effort": effort });
@@ -136,8 +161,13 @@ fn encode(request: &Request, delivery: Delivery) -> Encoded {
     if delivery == Delivery::Stream {
         body["stream"] = true.into();
     }
-    Encoded { headers, ..Encoded::new("/v1/messages", body) }
+    betas.dedup();
+    let headers = Some(("anthropic-beta", betas.join(","))).filter(|_| !betas.is_empty());
+    Encoded { headers: headers.into_iter().collect(), ..Encoded::new("/v1/messages", body) }
 }
+
+/// The beta of compactions on demand. Each request with a block names it, too.
+pub const COMPACTION: &str = "compact-2026-09-04";
 
 /// The beta in which a request says what happens to thinking that is bound to other bytes.
 const BINDING_CONTROLS: &str = "thinking-binding-controls-2026-08-01";
@@ -280,7 +310,7 @@ fn stand_ins(steps: &[Step<'_>]) -> Vec<Value> {
     names.into_iter().map(|name| json!({ "name": name, "input_schema": { "type": "object" } })).collect()
 }
 
-fn messages(steps: &[Step<'_>], dialect: &Dialect, fields: &ThinkingFields) -> Vec<Value> {
+fn messages(steps: &[Step<'_>], replays: bool) -> Vec<Value> {
     let mut messages: Vec<Value> = Vec::new();
     // The results of the answer before: the next user message begins with them.
     let mut results: Vec<Value> = Vec::new();
@@ -294,7 +324,7 @@ fn messages(steps: &[Step<'_>], dialect: &Dialect, fields: &ThinkingFields) -> V
                 if !results.is_empty() {
                     messages.push(json!({ "role": "user", "content": std::mem::take(&mut results) }));
                 }
-                messages.push(json!({ "role": "assistant", "content": answer(said, fields.replays) }));
+                messages.push(json!({ "role": "assistant", "content": answer(said, replays) }));
                 results.extend(returned.iter().map(result));
             }
         }
@@ -302,6 +332,11 @@ fn messages(steps: &[Step<'_>], dialect: &Dialect, fields: &ThinkingFields) -> V
     if !results.is_empty() {
         messages.push(json!({ "role": "user", "content": results }));
     }
+    messages
+}
+
+/// Ends a conversation so that the model answers.
+fn end_with_a_question(messages: &mut Vec<Value>, dialect: &Dialect, fields: &ThinkingFields) {
     if messages.last().is_some_and(|last| last["role"] == "assistant") {
         if dialect.continues_answers && !fields.asks() {
             trim_end(messages.last_mut());
@@ -309,7 +344,6 @@ fn messages(steps: &[Step<'_>], dialect: &Dialect, fields: &ThinkingFields) -> V
             messages.push(json!({ "role": "user", "content": [{ "type": "text", "text": GO_ON }] }));
         }
     }
-    messages
 }
 
 fn result(result: &Returned<'_>) -> Value {

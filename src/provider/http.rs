@@ -39,6 +39,14 @@ const LONGEST_SAID: usize = 16 * 1024;
 /// The part of an error's body that is read, in bytes. The bodies of providers have a few hundred.
 const LONGEST_ERROR: usize = 64 * 1024;
 
+/// One exchange.
+enum Ask {
+    /// A document is sent.
+    Post(Encoded),
+    /// The document at a path is read, with these headers.
+    Get(&'static str, Vec<(&'static str, String)>),
+}
+
 impl Http {
     /// Sends a request and waits for the whole answer. `told` gets it piece by piece. It fails when no more of the answer
     /// comes for `stall`.
@@ -83,7 +91,7 @@ impl Http {
         told: &mut (dyn FnMut(&Delta) + Send),
     ) -> Result<Answer, Trouble> {
         let encoded = codec::wire_format(endpoint.api).encode(request, Delivery::Stream);
-        let response = self.send(endpoint, key, encoded, stall).await?;
+        let response = self.send(endpoint, key, Ask::Post(encoded), stall).await?;
         read(response, endpoint.api, request, stall, told).await
     }
 
@@ -99,10 +107,30 @@ impl Http {
         most: u64,
         stall: Duration,
     ) -> Result<String, Trouble> {
+        self.document(endpoint, Ask::Post(request), most, stall).await
+    }
+
+    /// Reads the JSON document at a path, of at most `most` bytes, with these headers. It fails when no more of the document
+    /// comes for `stall`. The document has no secret of the endpoint in it.
+    ///
+    /// # Errors
+    /// When there is no document.
+    pub async fn get(
+        &self,
+        endpoint: &Endpoint,
+        path: &'static str,
+        headers: Vec<(&'static str, String)>,
+        most: u64,
+        stall: Duration,
+    ) -> Result<String, Trouble> {
+        self.document(endpoint, Ask::Get(path, headers), most, stall).await
+    }
+
+    async fn document(&self, endpoint: &Endpoint, ask: Ask, most: u64, stall: Duration) -> Result<String, Trouble> {
         let key = keys::key(&endpoint.key, stall).await.map_err(unsent)?;
         let key = key.as_ref();
         let asked = async {
-            let response = self.send(endpoint, key, request, stall).await?;
+            let response = self.send(endpoint, key, ask, stall).await?;
             read_document(response, most, stall).await
         };
         match asked.await {
@@ -121,10 +149,13 @@ impl Http {
         &self,
         endpoint: &Endpoint,
         key: Option<&Secret>,
-        request: Encoded,
+        ask: Ask,
         stall: Duration,
     ) -> Result<Response, Trouble> {
-        let Encoded { path, body, headers: needed } = request;
+        let (path, body, needed) = match ask {
+            Ask::Post(Encoded { path, body, headers }) => (path, Some(body), headers),
+            Ask::Get(path, headers) => (path.to_owned(), None, headers),
+        };
         let url = address(&endpoint.base_url, &path).map_err(unsent)?;
         let mut headers = headers(codec::wire_format(endpoint.api), key.map(Secret::reveal)).map_err(unsent)?;
         for (name, value) in &endpoint.headers {
@@ -135,20 +166,23 @@ impl Http {
         }
         for (name, value) in needed {
             // On one line with those of the endpoint: a proxy may read only one.
-            let joined = match headers.get(name).and_then(|own| own.to_str().ok()) {
-                Some(own) if own.split(',').any(|own| own.trim() == value) => continue,
-                Some(own) if !own.trim().is_empty() => {
-                    secret_value(&format!("{own},{value}")).unwrap_or(HeaderValue::from_static(value))
-                }
-                _ => HeaderValue::from_static(value),
-            };
-            headers.insert(name, joined);
+            let own = headers.get(name).and_then(|own| own.to_str().ok()).unwrap_or_default();
+            let has = |value: &str| own.split(',').any(|own| own.trim() == value);
+            let missing = value.split(',').filter(|value| !has(value));
+            let joined: Vec<&str> = [own].into_iter().filter(|own| !own.trim().is_empty()).chain(missing).collect();
+            if let Ok(value) = secret_value(&joined.join(",")) {
+                headers.insert(name, value);
+            }
         }
         let client = self.client(&url).map_err(unsent)?;
-        // Its `Display` takes longer, which counts for a context of megabytes.
-        let body = serde_json::to_vec(&body).unwrap_or_else(|_| body.to_string().into_bytes());
-        let sent = client.post(&url).headers(headers).body(body).send();
-        let response = within(stall, sent).await?.map_err(|error| trouble(&error))?;
+        let request = match body {
+            // Its `Display` takes longer, which counts for a context of megabytes.
+            Some(body) => {
+                client.post(&url).body(serde_json::to_vec(&body).unwrap_or_else(|_| body.to_string().into_bytes()))
+            }
+            None => client.get(&url),
+        };
+        let response = within(stall, request.headers(headers).send()).await?.map_err(|error| trouble(&error))?;
         let status = response.status();
         if !status.is_success() {
             return Err(refused(response, stall).await);

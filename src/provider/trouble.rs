@@ -288,7 +288,7 @@ fn stated_wait(body: &str) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds.sum()).ok()
 }
 
-/// The message in a JSON body; the body where there is none.
+/// The message in a JSON body, with the code of Anthropic's compaction; the body where there is none.
 fn stated(body: &str) -> String {
     let Ok(value) = serde_json::from_str::<serde_json::Value>(body) else {
         return body.to_owned();
@@ -297,7 +297,10 @@ fn stated(body: &str) -> String {
     let error = value.get("error").unwrap_or(value);
     let message = [error.get("message"), value.get("message"), value.get("detail"), Some(error)];
     match message.into_iter().flatten().find_map(|it| it.as_str()) {
-        Some(text) => text.to_owned(),
+        Some(text) => match error.get("details").and_then(|details| details["error_code"].as_str()) {
+            Some(code) if !text.contains(code) => format!("{text} ({code})"),
+            _ => text.to_owned(),
+        },
         None => body.to_owned(),
     }
 }

@@ -337,6 +337,17 @@ impl Provider for Models {
     fn post<'a>(&'a self, _: &'a Endpoint, _: Encoded, _: u64, _: Duration) -> Pending<'a, Result<String, Trouble>> {
         Box::pin(future::ready(Err(Self::nobody())))
     }
+
+    fn get<'a>(
+        &'a self,
+        _: &'a Endpoint,
+        _: &'static str,
+        _: Vec<(&'static str, String)>,
+        _: u64,
+        _: Duration,
+    ) -> Pending<'a, Result<String, Trouble>> {
+        Box::pin(future::ready(Err(Self::nobody())))
+    }
 }
 
 impl Models {

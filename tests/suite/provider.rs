@@ -12,6 +12,7 @@
 #![allow(dead_code, reason = "a provider has more faults than one test needs")]
 
 mod checks;
+pub mod claude;
 mod faults;
 mod formats;
 mod http;
@@ -515,6 +516,7 @@ pub fn objection(format: Format, model: &str, body: Value) -> Option<String> {
 fn refused(asked: &Asked, rules: &Rules) -> Option<Trouble> {
     let (path, query) = asked.path.split_once('?').unwrap_or((&asked.path, ""));
     let known = match asked.format {
+        Format::Anthropic if asked.method == "GET" && path == "/v1/models" => return None,
         Format::Anthropic => path == "/v1/messages",
         Format::OpenAiChat => path == "/v1/chat/completions",
         Format::OpenAiResponses => path == "/v1/responses" || path == "/v1/responses/compact",
@@ -623,6 +625,7 @@ fn counted(asked: &Asked, rules: &Rules, answer: &Answer) -> Usage {
     let chars = |part: &Part| match part {
         Part::Text(text) | Part::Redacted(text) | Part::Thinking { text, .. } => text.chars().count(),
         Part::Call { name, args } => name.len() + args.to_string().len(),
+        Part::Block(block) => block["content"].to_string().len(),
     };
     let output = answer.parts.iter().map(chars).sum::<usize>() as u64 / 4 + 1;
     let input = rules.tokens(asked).min(rules.truncated.unwrap_or(u64::MAX));

@@ -3,7 +3,7 @@
 use crate::{
     conversation::message::Usage,
     provider::{
-        Answer, Delta, Part, Stop,
+        Answer, Beside, Delta, Part, Stop,
         format::Decode,
         reading, sse,
         trouble::{Trouble, TroubleKind},
@@ -17,6 +17,10 @@ pub(super) struct Decoder {
     /// The blocks, by the provider's number for each.
     blocks: Vec<(u64, Growing)>,
     usage: Usage,
+    /// The tokens of compactions, which `usage` does not have.
+    of_compactions: Usage,
+    /// The answer ended with a compaction.
+    is_compaction: bool,
     stop: Option<Stop>,
     /// The provider said that nothing follows.
     done: bool,
@@ -38,6 +42,8 @@ enum Growing {
         /// The arguments that came in pieces.
         arguments: String,
     },
+    /// The block of a compaction. It comes whole.
+    Compaction(Value),
     /// A block of a kind that this version does not know.
     Unknown,
 }
@@ -87,7 +93,7 @@ impl Decode for Decoder {
     }
 
     fn usage(&self) -> Usage {
-        self.usage
+        self.usage.plus(self.of_compactions)
     }
 
     /// A call whose arguments are no object keeps its place with empty arguments: they broke off where the answer reached
@@ -96,10 +102,16 @@ impl Decode for Decoder {
         if !self.done {
             return Err(Trouble::new(TroubleKind::CutOff, "the stream ended without its message_stop"));
         }
+        let usage = self.usage();
         let mut parts = Vec::new();
+        let mut compactions = Vec::new();
         let mut calls = 0;
         for (_, block) in self.blocks {
             parts.push(match block {
+                Growing::Compaction(block) => {
+                    compactions.push(block);
+                    continue;
+                }
                 Growing::Text(text) if !text.is_empty() => Part::text(text),
                 Growing::Thinking { text, signature } if !text.is_empty() || !signature.is_empty() => {
                     Part::Thinking { text, signature: (!signature.is_empty()).then_some(signature), redacted: false }
@@ -121,9 +133,13 @@ impl Decode for Decoder {
             Stop::ToolUse if calls == 0 => Stop::Done,
             stop => stop,
         };
-        let Usage { input, output, cache_read, cache_write, .. } = self.usage;
-        let usage = Usage { total: input + output + cache_read + cache_write, ..self.usage };
-        Ok(Answer { parts, usage, stop, ..Answer::default() })
+        let Usage { input, output, cache_read, cache_write, .. } = usage;
+        let usage = Usage { total: input + output + cache_read + cache_write, ..usage };
+        let beside = match self.is_compaction && !compactions.is_empty() {
+            true => Beside::Items(compactions),
+            false => Beside::Nothing,
+        };
+        Ok(Answer { parts, usage, stop, beside })
     }
 }
 
@@ -148,6 +164,7 @@ impl Decoder {
                 given: block["input"].to_string(),
                 arguments: String::new(),
             },
+            "compaction" => Growing::Compaction(block.clone()),
             _ => Growing::Unknown,
         };
         self.blocks.push((at, block));
@@ -181,16 +198,15 @@ impl Decoder {
 
     /// Later counts replace earlier ones, but for the zeros of gateways that only know one half at a time.
     fn count(&mut self, usage: &Value) {
-        let places = [
-            (&mut self.usage.input, "input_tokens"),
-            (&mut self.usage.output, "output_tokens"),
-            (&mut self.usage.cache_read, "cache_read_input_tokens"),
-            (&mut self.usage.cache_write, "cache_creation_input_tokens"),
-        ];
-        for (place, name) in places {
-            if let Some(count @ 1..) = reading::count(&usage[name]) {
-                *place = count;
-            }
+        count(&mut self.usage, usage);
+        let iterations = usage["iterations"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let of_compactions = iterations.iter().filter(|it| it["type"] == "compaction").map(|it| {
+            let mut usage = Usage::default();
+            count(&mut usage, it);
+            usage
+        });
+        if let Some(all) = of_compactions.reduce(Usage::plus) {
+            self.of_compactions = all;
         }
     }
 
@@ -201,12 +217,28 @@ impl Decoder {
             (Some(why), Some(category)) => Some(format!("{why} ({category})")),
             (why, category) => why.or(category).map(str::to_owned),
         };
+        self.is_compaction = reason == "compaction";
         self.stop = Some(match reason {
             "max_tokens" | "model_context_window_exceeded" => Stop::Length,
             "tool_use" => Stop::ToolUse,
             "refusal" => Stop::Refused(why.unwrap_or_else(|| reason.to_owned())),
             _ => Stop::Done,
         });
+    }
+}
+
+/// Takes the counts of a report.
+fn count(usage: &mut Usage, report: &Value) {
+    let places = [
+        (&mut usage.input, "input_tokens"),
+        (&mut usage.output, "output_tokens"),
+        (&mut usage.cache_read, "cache_read_input_tokens"),
+        (&mut usage.cache_write, "cache_creation_input_tokens"),
+    ];
+    for (place, name) in places {
+        if let Some(count @ 1..) = reading::count(&report[name]) {
+            *place = count;
+        }
     }
 }
 

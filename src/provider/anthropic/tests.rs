@@ -264,7 +264,7 @@ fn thinking_that_is_bound_to_what_came_before_stays_away() {
         let kind = &sent["messages"][1]["content"][0]["type"];
         assert_eq!(kind, if goes { "thinking" } else { "tool_use" }, "{model} {reasoning:?}");
         assert_eq!(sent["thinking"] == adaptive, goes, "{model} {reasoning:?}: {}", sent["thinking"]);
-        assert_eq!(headers == [("anthropic-beta", BINDING_CONTROLS)], goes, "{model} {reasoning:?}");
+        assert_eq!(headers == [("anthropic-beta", BINDING_CONTROLS.to_owned())], goes, "{model} {reasoning:?}");
     }
     let between = encoded("claude-sonnet-5-5", Reasoning::Off, true, &turns).body;
     let [kind, controls] = [&between["thinking"]["type"], &between["thinking"]["block_binding"]];

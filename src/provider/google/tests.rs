@@ -88,6 +88,7 @@ fn a_whole_request() {
         reasoning: Reasoning::Effort(Effort::Medium),
         cache: super::super::Cache::Prefix("s".into()),
         has_bound_thinking: false,
+        compaction: None,
     };
     let expected = json!({
         "contents": [{ "role": "user", "parts": [

@@ -94,6 +94,7 @@ fn a_whole_request() {
         reasoning: Reasoning::Effort(Effort::Highest),
         cache: Cache::Prefix("s".repeat(80)),
         has_bound_thinking: false,
+        compaction: None,
     };
     let expected = json!({
         "model": "gpt-5.2",

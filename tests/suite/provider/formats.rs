@@ -100,7 +100,7 @@ impl Turn<'_> {
     pub fn thought(&self) -> u64 {
         let thought = self.answer.parts.iter().map(|part| match part {
             Part::Thinking { text, .. } | Part::Redacted(text) => text.chars().count() as u64 / 4,
-            Part::Text(_) | Part::Call { .. } => 0,
+            Part::Text(_) | Part::Call { .. } | Part::Block(_) => 0,
         });
         thought.sum::<u64>().min(self.usage.output)
     }

@@ -49,6 +49,8 @@ pub enum Part {
         name: String,
         args: serde_json::Value,
     },
+    /// A block of Anthropic's format that comes whole.
+    Block(serde_json::Value),
 }
 
 /// Why the model stopped; without one it had said everything, or called a tool.
@@ -63,6 +65,8 @@ pub enum Stop {
     Refusal,
     /// A filter cut in.
     Safety,
+    /// Anthropic compacted the conversation. The usage is that of the compaction.
+    Compaction,
 }
 
 /// As Anthropic counts: `input` is what neither came from the cache nor went into it. The other formats report the sum
@@ -128,6 +132,11 @@ impl Step {
     /// Calls a tool and says nothing.
     pub fn call(name: &str, args: serde_json::Value) -> Self {
         Self::empty().tool_call(name, args)
+    }
+
+    /// The block of Anthropic's compaction.
+    pub fn compaction(block: serde_json::Value) -> Self {
+        Self::parts(vec![Part::Block(block)]).stop(Stop::Compaction)
     }
 
     fn parts(parts: Vec<Part>) -> Self {

@@ -39,6 +39,7 @@ pub fn events(turn: &Turn) -> Vec<Event> {
                 let id = turn.nth_id("toolu_", at);
                 (json!({"type": "tool_use", "id": id, "name": name, "input": {}}), deltas.collect::<Vec<_>>())
             }
+            Part::Block(block) => (block.clone(), Vec::new()),
         };
         events.push(Event::typed(json!({"type": "content_block_start", "index": at, "content_block": start})));
         events.extend(deltas);
@@ -61,6 +62,7 @@ pub fn body(turn: &Turn) -> Value {
         Part::Call { name, args } => {
             json!({"type": "tool_use", "id": turn.nth_id("toolu_", at), "name": name, "input": args})
         }
+        Part::Block(block) => block.clone(),
     };
     let content: Vec<Value> = turn.answer.parts.iter().enumerate().map(block).collect();
     let mut body = json!({
@@ -80,12 +82,19 @@ fn stop(turn: &Turn) -> &'static str {
         Stop::Length => "max_tokens",
         Stop::Window => "model_context_window_exceeded",
         Stop::Refusal | Stop::Safety => "refusal",
+        Stop::Compaction => "compaction",
     }
 }
 
 fn usage(turn: &Turn) -> Value {
-    turn.counted(json!({
+    let counted = turn.counted(json!({
         "input_tokens": turn.usage.input, "cache_creation_input_tokens": turn.usage.cache_write,
         "cache_read_input_tokens": turn.usage.cache_read, "output_tokens": turn.usage.output,
-    }))
+    }));
+    if turn.stop() != Stop::Compaction {
+        return counted;
+    }
+    let mut of_compaction = counted;
+    of_compaction["type"] = json!("compaction");
+    json!({"input_tokens": 0, "output_tokens": 0, "iterations": [of_compaction]})
 }

@@ -34,6 +34,7 @@ pub fn events(turn: &Turn) -> Vec<Event> {
             Part::Redacted(data) => {
                 events.push(frame(json!({"reasoning_details": [{"type": "reasoning.encrypted", "data": data}]})));
             }
+            Part::Block(_) => panic!("only Anthropic has blocks"),
             Part::Call { name, args } => {
                 let call = json!({"index": calls, "id": turn.nth_id("call_", calls), "type": "function", "function": {"name": name, "arguments": ""}});
                 events.push(frame(json!({"tool_calls": [call]})));
@@ -62,6 +63,7 @@ pub fn body(turn: &Turn) -> Value {
             Part::Text(more) => text.push_str(more),
             Part::Thinking { text, .. } => thoughts.push_str(text),
             Part::Redacted(data) => hidden.push(json!({"type": "reasoning.encrypted", "data": data})),
+            Part::Block(_) => panic!("only Anthropic has blocks"),
             Part::Call { name, args } => calls.push(json!({
                 "id": turn.nth_id("call_", calls.len()), "type": "function",
                 "function": {"name": name, "arguments": args.to_string()},
@@ -98,6 +100,7 @@ fn stop(turn: &Turn) -> &'static str {
         Stop::End | Stop::Refusal => "stop",
         Stop::ToolUse => "tool_calls",
         Stop::Length | Stop::Window => "length",
+        Stop::Compaction => panic!("only Anthropic compacts"),
         Stop::Safety => "content_filter",
     }
 }

@@ -85,6 +85,7 @@ fn parts(turn: &Turn) -> Vec<Value> {
                 continue;
             }
             Part::Text(text) => json!({"text": text}),
+            Part::Block(_) => panic!("only Anthropic has blocks"),
             Part::Call { name, args } => json!({"functionCall": {"name": name, "args": args}}),
         };
         if let Some(signature) = signature.take() {
@@ -102,6 +103,7 @@ fn stop(turn: &Turn) -> &'static str {
     match turn.stop() {
         Stop::End | Stop::ToolUse | Stop::Refusal => "STOP",
         Stop::Length | Stop::Window => "MAX_TOKENS",
+        Stop::Compaction => panic!("only Anthropic compacts"),
         Stop::Safety => "SAFETY",
     }
 }

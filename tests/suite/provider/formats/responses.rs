@@ -81,6 +81,7 @@ fn tell(turn: &Turn, at: usize, item: &Value, begun: &mut Value) -> Vec<Event> {
 pub fn body(turn: &Turn) -> Value {
     let reason = match turn.stop() {
         Stop::Length | Stop::Window => Some("max_output_tokens"),
+        Stop::Compaction => panic!("only Anthropic compacts"),
         Stop::Safety => Some("content_filter"),
         Stop::End | Stop::ToolUse | Stop::Refusal => None,
     };
@@ -101,6 +102,7 @@ pub fn body(turn: &Turn) -> Value {
             };
             json!({"id": turn.nth_id("msg_", at), "type": "message", "status": status, "content": [content], "role": "assistant"})
         }
+        Part::Block(_) => panic!("only Anthropic has blocks"),
         Part::Call { name, args } => json!({
             "id": turn.nth_id("fc_", at), "type": "function_call", "status": status, "arguments": args.to_string(),
             "call_id": turn.nth_id("call_", at), "name": name,

@@ -25,6 +25,7 @@ const FIELDS: &[&str] = &[
     "output_config",
     "output_format",
     "cache_control",
+    "compaction",
 ];
 
 const BLOCKS: &[&str] = &[
@@ -53,7 +54,11 @@ pub fn check(asked: &Asked, body: &Map<String, Value>, limit: Option<u64>) -> Ve
     tools(body)?;
     let messages = list(&body["messages"]);
     require(!messages.is_empty(), || "messages: at least one message is required".to_owned())?;
-    require(messages[0]["role"] == "user", || "messages: first message must use the \"user\" role".to_owned())?;
+    let blocks = list(&messages[0]["content"]);
+    let is_block = blocks.len() == 1 && blocks[0]["type"] == "compaction";
+    require(is_block || messages[0]["role"] == "user", || {
+        "messages: first message must use the \"user\" role".to_owned()
+    })?;
     for (at, message) in messages.iter().enumerate() {
         content(messages, at, message)?;
     }

@@ -1,0 +1,94 @@
+//! The list of a provider's models, which says whether a model compacts on demand.
+
+use super::COMPACTION;
+use crate::provider::{Trouble, TroubleKind};
+use serde_json::Value;
+
+/// The path of the list. A provider has fewer models than a page of it.
+pub const PATH: &str = "/v1/models?limit=1000";
+
+/// The largest list, in bytes.
+pub const LARGEST: u64 = 4 << 20;
+
+/// The headers of its request.
+#[must_use]
+pub fn headers() -> Vec<(&'static str, String)> {
+    vec![("anthropic-beta", COMPACTION.to_owned())]
+}
+
+/// The models of a provider that compact on demand, by their ids.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Compacting(Vec<String>);
+
+impl Compacting {
+    /// The models in a list.
+    ///
+    /// # Errors
+    /// When the document is no list of models.
+    pub fn of(document: &str) -> Result<Self, Trouble> {
+        let garbled = || Trouble { status: Some(200), ..Trouble::new(TroubleKind::Garbled, "no list of models") };
+        let list: Value = serde_json::from_str(document).map_err(|_| garbled())?;
+        let models = list["data"].as_array().ok_or_else(garbled)?;
+        let compacts = |model: &&Value| match &model["capabilities"]["compaction"] {
+            Value::Bool(compacts) => *compacts,
+            Value::Object(fields) => fields.get("supported") != Some(&Value::Bool(false)),
+            _ => false,
+        };
+        let ids = models.iter().filter(compacts).filter_map(|model| model["id"].as_str());
+        Ok(Self(ids.map(str::to_owned).collect()))
+    }
+
+    /// Whether a model compacts. A name without a date means each date of it.
+    #[must_use]
+    pub fn has(&self, model: &str) -> bool {
+        let is_date = |rest: &str| rest.len() == 8 && rest.bytes().all(|byte| byte.is_ascii_digit());
+        self.0.iter().any(|id| {
+            let rest = id.strip_prefix(model);
+            rest.is_some_and(|rest| rest.is_empty() || rest.strip_prefix('-').is_some_and(is_date))
+        })
+    }
+}
+
+/// Whether an error says that a provider refuses the block in a request. Another request without it may be answered.
+#[must_use]
+pub fn refuses_block(error: &str) -> bool {
+    const CODES: [&str; 5] = [
+        "compaction_block_ambiguous",
+        "compaction_block_misplaced",
+        "compaction_content_mismatch",
+        "compaction_signature_invalid",
+        "compaction_tool_changes_mismatch",
+    ];
+    CODES.iter().any(|code| error.contains(code))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_list_says_which_models_compact() {
+        let model = |id: &str, compaction: Value| json!({"id": id, "capabilities": {"compaction": compaction}});
+        let list = json!({"data": [
+            model("claude-opus-5-5-20260901", json!(true)), model("claude-opus-4-5", json!(false)),
+            model("claude-haiku-5-5", json!({"supported": true})), model("claude-sonnet-4-6", json!({"supported": false})),
+            {"id": "claude-2"},
+        ]});
+        let compacting = Compacting::of(&list.to_string()).expect("a list");
+        for (id, compacts) in [
+            ("claude-opus-5-5", true),
+            ("claude-opus-5-5-20260901", true),
+            ("claude-opus-5", false),
+            ("claude-opus-4-5", false),
+            ("claude-haiku-5-5", true),
+            ("claude-sonnet-4-6", false),
+            ("claude-2", false),
+        ] {
+            assert_eq!(compacting.has(id), compacts, "{id}");
+        }
+        for document in ["", "<html>", "[]", r#"{"data": {}}"#] {
+            assert_eq!(Compacting::of(document).expect_err("no list").kind, TroubleKind::Garbled, "{document}");
+        }
+    }
+}
