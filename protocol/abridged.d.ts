@@ -464,6 +464,12 @@ export interface ModelSettingsInput {
   maxOutputTokens?: number | null;
   /** True for a model that thinks before it answers. Default: the value of the catalog. */
   reasoning?: boolean | null;
+  /**
+   * Whether its provider compacts its conversations on demand (Anthropic) or by itself (OpenAI). Default: the answer
+   * of the
+   * provider, for the providers `anthropic` and `openai` alone.
+   */
+  nativeCompaction?: boolean | null;
   /** `"provider/id"` of the larger model for `contextPromotion`. */
   promoteTo?: string | null;
   /** Its prices. Default: those of the catalog. */
@@ -1552,6 +1558,12 @@ export interface ContextAnswer {
    * body needs none.
    */
   headers?: Record<string, string> | null;
+  /**
+   * The reason for which the provider's own compaction is not in the body, as a sentence. Absent where it is, or where
+   * there
+   * is none of this provider.
+   */
+  why?: string | null;
   /** Id of the context. `session/append` takes it with the answer that was made for the context. */
   contextId: string;
   /** Fullness of the context. */
@@ -3278,6 +3290,12 @@ export interface ModelSettings {
   maxOutputTokens: number | null;
   /** True for a model that thinks before it answers. Default: the value of the catalog. */
   reasoning: boolean | null;
+  /**
+   * Whether its provider compacts its conversations on demand (Anthropic) or by itself (OpenAI). Default: the answer
+   * of the
+   * provider, for the providers `anthropic` and `openai` alone.
+   */
+  nativeCompaction: boolean | null;
   /** `"provider/id"` of the larger model for `contextPromotion`. */
   promoteTo: string | null;
   /** Its prices. Default: those of the catalog. */

@@ -66,6 +66,13 @@ pub fn named_window(settings: &Settings, model: Option<&ModelRef>) -> Option<u64
     settings.stated.window(model).or_else(|| model.and_then(|model| settings.model(model))?.context_window)
 }
 
+/// Whether the settings allow a provider's own compaction for a model.
+#[must_use]
+pub fn may_send_native(settings: &Settings, model: &ModelRef) -> bool {
+    let said = settings.model(model).and_then(|model| model.native_compaction);
+    settings.compaction_for(Some(model)).remote_enabled && said != Some(false)
+}
+
 /// The window of a model: stated by the client or configured, else learned from its provider, else known, else the default.
 /// A learned window limits a larger named one where it is certain enough: a server may serve a smaller window than it was
 /// set up for. A window that is only seen limits no named one.

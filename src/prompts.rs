@@ -81,6 +81,8 @@ prompts! {
     PinnedContext = "pinned-context" needs "{{pins}}";
     /// Frame of the open tasks of the agent after a summary.
     TodosContext = "todos-context" needs "{{todos}}";
+    /// Facts beside a summary of the provider.
+    FactsContext = "facts-context" needs "{{facts}}";
     /// Line at the end of a summary's frame: the file with the whole conversation.
     TranscriptHint = "transcript-hint";
 }

@@ -101,6 +101,9 @@ pub struct ModelSettings {
     pub max_output_tokens: Option<u64>,
     /// True for a model that thinks before it answers. Default: the value of the catalog.
     pub reasoning: Option<bool>,
+    /// Whether its provider compacts its conversations on demand (Anthropic) or by itself (OpenAI). Default: the answer of the
+    /// provider, for the providers `anthropic` and `openai` alone.
+    pub native_compaction: Option<bool>,
     /// `"provider/id"` of the larger model for `contextPromotion`.
     pub promote_to: Option<String>,
     /// Its prices. Default: those of the catalog.

@@ -4,7 +4,7 @@ use super::{images, plan::Plan};
 use crate::{
     conversation::{
         context::{self, Context},
-        entry::{self, Attempts, CarriedCalibration, ContextEdit, Entry, Preserved, Stamp},
+        entry::{self, Attempts, CarriedCalibration, ContextEdit, Entry, Preserved, Stamp, native::Kind},
         path::Path,
         spending::Spending,
     },
@@ -232,7 +232,8 @@ impl Draft {
             }
         }
         let history = self.native.as_ref().and_then(|native| native.history());
-        preserved.native_items = history.as_ref().map(|history| history.items().len() as u64);
+        let of_openai = history.as_ref().filter(|history| *history.kind() == Kind::Items);
+        preserved.native_items = of_openai.map(|history| history.items().len() as u64);
         let mut ours = preserved.of_entry(&stamp.id);
         if let Some(by) = &self.made.by {
             ours["summarizer"] = json!(by);
@@ -247,7 +248,8 @@ impl Draft {
         data.extend(self.supplied.data.clone());
         data.retain(|_, value| !value.is_null());
         data.insert("abridged".to_owned(), ours);
-        data.extend(history.as_ref().map(|history| ("openaiRemoteCompaction".to_owned(), history.stored())));
+        let native = history.as_ref().map(|history| history.stored(&stamp.id));
+        data.extend(native.map(|(key, value)| (key.to_owned(), value)));
         let by_hook = self.made.method == SummaryMethod::Hook;
         let details = match by_hook {
             true => self.supplied.details.as_ref().map(entry::raw),
@@ -271,7 +273,7 @@ impl Draft {
         let system = path.system_prompt().message().map(|message| ("systemMessage", entry::raw(&message)));
         // oh-my-pi sends no entries up to this one beside a history of a provider.
         let before_kept = path.position(first_kept).map_or(parent, |place| path[place].parent.as_ref());
-        let before_kept = before_kept.filter(|_| history.is_some());
+        let before_kept = before_kept.filter(|_| of_openai.is_some());
         let replayed = before_kept.map(|id| ("providerReplayThroughEntryId", entry::raw(id)));
         let more = marks.chain(system).chain(replayed);
         let fields: Vec<_> = texts.into_iter().chain(details).chain([data]).chain(more).collect();
@@ -418,7 +420,12 @@ mod tests {
     fn a_providers_compaction_that_would_not_fit_is_left_out() {
         let native = |length: usize| {
             let item = json!({"type": "compaction", "encrypted_content": "x".repeat(length)});
-            Native { model: ModelRef::parse("openai/m").expect("a model"), items: vec![item] }
+            Native {
+                model: ModelRef::parse("openai/m").expect("a model"),
+                items: vec![item],
+                bound: None,
+                facts: String::new(),
+            }
         };
         let draft = || drafted(&[], |demand| demand.tokens_before = 1_000);
         let with = draft().with_native(native(800));

@@ -1,21 +1,25 @@
-//! The provider's own compaction of the part that a plan summarizes: its input.
+//! The provider's own compaction of the part that a plan summarizes: its input, and whether its result can be sent.
 
 use super::plan::Plan;
 use crate::{
     ask::content::Content,
     conversation::{
-        context::{self, Context, ContextMessage},
-        entry::native::Covers,
+        context::{self, Context, ContextMessage, native::NativeForm},
+        entry::native::{Covers, Kind, NativeHistory},
+        instructions::Instructions,
+        message::error_of,
+        path::Path,
     },
     ids::ModelRef,
     models::candidates::Candidate,
     prompts::{Prompt, escape_frame},
     provider::{
         Api, Request, Turn,
+        anthropic::support,
         turns::{Target, turns},
     },
     redact::Secrets,
-    summary::model::writer::NativeJob,
+    summary::model::writer::{NativeJob, NativeKind},
 };
 use serde_json::Value;
 
@@ -24,11 +28,106 @@ use serde_json::Value;
 pub struct NativeOrder {
     /// The model, and the way to its provider.
     pub candidate: Candidate,
+    /// Whether the provider compacts this model, or has to be asked first.
+    pub is_certain: bool,
     /// The system prompt of the conversation.
     pub system: Option<String>,
 }
 
+/// The reason for which a provider's own compaction is not sent. The text of its summary goes in its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unsent {
+    /// The request goes to another provider, or in another format.
+    OtherProvider,
+    /// The request goes to another model.
+    OtherModel,
+    /// The system prompt or the tools changed.
+    OtherInstructions,
+    /// The provider refused it.
+    Refused,
+    /// The settings switch it off.
+    SwitchedOff,
+}
+
+impl Unsent {
+    /// The reason as a sentence.
+    #[must_use]
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Self::OtherProvider => "The provider's own compaction is not sent: it is another provider's.",
+            Self::OtherModel => "The provider's own compaction is not sent: another model made it.",
+            Self::OtherInstructions => {
+                "The provider's own compaction is not sent: the system prompt or the tools changed after it."
+            }
+            Self::Refused => "The provider's own compaction is not sent: the provider refused it.",
+            Self::SwitchedOff => "The provider's own compaction is not sent: the settings switch it off.",
+        }
+    }
+}
+
+/// A request that a provider's own compaction may go into.
+#[derive(Clone, Copy)]
+pub struct Reader<'r> {
+    /// Its model.
+    pub model: &'r ModelRef,
+    /// Its format.
+    pub api: Api,
+    /// Its system prompt and tools.
+    pub instructions: &'r Instructions,
+    /// Whether the settings allow it.
+    pub is_allowed: bool,
+}
+
+/// The form of a context with the provider's own compaction, where the request can have it. None: there is no such
+/// compaction.
+#[must_use]
+pub fn form<'c>(context: &'c Context, path: &Path, reader: Reader<'_>) -> Option<Result<&'c NativeForm, Unsent>> {
+    let form = context.any_native()?;
+    Some(may_be_sent(form.history(), path, reader).map(|()| form))
+}
+
+/// The reason for which the newest compaction of a provider on a path is not sent to a model in the format that it is made for.
+#[must_use]
+pub fn unsent(path: &Path, model: &ModelRef, instructions: &Instructions, is_allowed: bool) -> Option<Unsent> {
+    let history = path[path.compaction()?].compaction()?.native()?;
+    let api = match history.kind() {
+        Kind::Items => Api::OpenaiResponses,
+        Kind::Block(_) => Api::Anthropic,
+    };
+    may_be_sent(history, path, Reader { model, api, instructions, is_allowed }).err()
+}
+
+fn may_be_sent(history: &NativeHistory, path: &Path, reader: Reader<'_>) -> Result<(), Unsent> {
+    let Reader { model, api, instructions, is_allowed } = reader;
+    match history.kind() {
+        _ if history.provider() != model.provider => Err(Unsent::OtherProvider),
+        Kind::Items if api == Api::OpenaiResponses => Ok(()),
+        Kind::Items => Err(Unsent::OtherProvider),
+        Kind::Block(_) if api != Api::Anthropic => Err(Unsent::OtherProvider),
+        Kind::Block(_) if !is_allowed => Err(Unsent::SwitchedOff),
+        Kind::Block(bound) if bound.model != model.id => Err(Unsent::OtherModel),
+        Kind::Block(bound) if bound.instructions != instructions.fingerprint() => Err(Unsent::OtherInstructions),
+        Kind::Block(_) if is_refused(path) => Err(Unsent::Refused),
+        Kind::Block(_) => Ok(()),
+    }
+}
+
+/// Whether an answer after the newest compaction says that its provider refused the block.
+fn is_refused(path: &Path) -> bool {
+    let after = path.compaction().map_or(0, |place| place + 1);
+    path[after..].iter().any(|entry| {
+        let failed = entry.outline().is_some_and(|outline| outline.failed);
+        failed && entry.message_json().and_then(error_of).is_some_and(|error| support::refuses_block(&error))
+    })
+}
+
 impl NativeOrder {
+    /// Whether it is Anthropic's, whose text is the summary.
+    #[must_use]
+    pub fn is_on_demand(&self) -> bool {
+        self.candidate.way.endpoint().is_some_and(|endpoint| endpoint.api == Api::Anthropic)
+    }
+
     /// The request for a plan: the previous history or summary, and the messages that are summarized. Pinned messages stay
     /// out of it, because each context has them.
     #[must_use]
@@ -55,7 +154,7 @@ impl NativeOrder {
         let said = turns(covered.into_iter().map(ContextMessage::json), &target(&self.candidate.model));
         let turns = summary.map(Turn::user).into_iter().chain(said).collect();
         let content = Content::of(Request { system: self.system, history, turns, ..Request::default() }, secrets);
-        NativeJob { candidate: self.candidate, content, tokens }
+        NativeJob { candidate: self.candidate, content, tokens, kind: NativeKind::Beside }
     }
 }
 
@@ -66,7 +165,8 @@ fn beginning<'a>(
     provider: &str,
 ) -> (Vec<Value>, Option<String>, &'a [ContextMessage]) {
     let place = plan.path().compaction();
-    let native = context.native(provider).filter(|native| match native.history().covers() {
+    let items = context.native(provider).filter(|native| *native.history().kind() == Kind::Items);
+    let native = items.filter(|native| match native.history().covers() {
         Covers::Summarized => true,
         // Some of the entries that it covers would be kept.
         Covers::Kept => place.is_some_and(|place| place < plan.first_kept()),

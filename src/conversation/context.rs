@@ -272,7 +272,10 @@ pub fn build_while<E>(path: &Path, prompts: &Prompts, go_on: &impl Fn() -> Resul
                 Covers::Summarized => rest(first_kept),
                 Covers::Kept => rest(first_later),
             };
-            let native = NativeForm::of(&path[place], &|covers| behind_history(covers).join("\n\n"), &kept, &later);
+            let facts = facts_frame(&path[place], prompts);
+            let beside =
+                |covers| facts.clone().into_iter().chain(behind_history(covers)).collect::<Vec<_>>().join("\n\n");
+            let native = NativeForm::of(&path[place], &beside, &kept, &later);
             let rest = rest(first_kept);
             let said = user_messages(path, place, pins).map(|said| ContextMessage::of_user(&path[place], said));
             (said.chain(summary(&path[place], &rest, prompts)).collect(), native)
@@ -409,6 +412,13 @@ fn carried_frame(
     let carried = left_behind(path, place, first_kept).filter(|it| pins.iter().all(|pin| pin.entry != it.entry_id))?;
     let message = escape_tags(&carried.text);
     Some((carried.entry_id.clone(), prompts.render(Prompt::CarriedMessageContext, &[("message", &message)])))
+}
+
+/// The facts that the text of a provider's own compaction does not have, in their frame.
+fn facts_frame(compaction: &Entry, prompts: &Prompts) -> Option<String> {
+    let native = compaction.compaction()?.native()?;
+    let facts = Some(native.facts()).filter(|facts| !facts.is_empty())?;
+    Some(prompts.render(Prompt::FactsContext, &[("facts", &escape_tags(facts))]))
 }
 
 /// The open tasks in their frame, with the entry that changed them last, where the compaction at `place` carries them and

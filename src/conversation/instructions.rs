@@ -10,7 +10,8 @@ use super::{
     tools,
 };
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 use std::sync::{Arc, OnceLock};
 
 /// The system prompt and the tools that a client gave. An `abridged.session` entry stores them.
@@ -91,6 +92,14 @@ impl Instructions {
         let of_tool = |tool: &Value| tokens::of_text(&tool.to_string());
         let tools = tools.tokens(estimator, || self.tools().unwrap_or_default().iter().map(of_tool).sum());
         (u64::from(system), u64::from(tools))
+    }
+
+    /// A short text that is another one for other texts.
+    #[must_use]
+    pub fn fingerprint(&self) -> String {
+        let texts = json!([self.system_prompt().unwrap_or_default(), self.tools().unwrap_or_default()]);
+        let hash = Sha256::digest(texts.to_string());
+        hash[..8].iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// Whether both have the same texts.

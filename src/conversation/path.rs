@@ -527,6 +527,12 @@ impl Path {
         Some((place, self.entries[place].ours("queue")?))
     }
 
+    /// The model of the newest answer that names one.
+    #[must_use]
+    pub fn answered_by(&self) -> Option<ModelRef> {
+        self.iter().rev().find_map(|entry| entry.outline()?.model.clone())
+    }
+
     /// The model that was chosen last, or else the one that answered last. An answer of another model than the chosen one may be
     /// late, or of a request beside the conversation, so it chooses nothing.
     #[must_use]

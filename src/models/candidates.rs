@@ -31,7 +31,7 @@ pub enum Way {
     Client,
     /// At a service that makes summaries, of which no model is known. The address is the whole URL.
     Summarizer(Endpoint),
-    /// At its provider, by the provider's own compaction. It makes no text.
+    /// At its provider, by the provider's own compaction. That of OpenAI makes no text.
     Compaction(Endpoint),
 }
 
@@ -141,26 +141,38 @@ pub fn continuing(situation: &Situation<'_>, only: Option<&ModelRef>) -> Vec<Res
     found
 }
 
-/// The session's model as a candidate for its provider's own compaction, where the provider has one. It has one by the name
-/// `openai`; of another provider of models in OpenAI's Responses the settings say so, by `compaction.remoteEnabled` of the
-/// model.
+/// A candidate for its provider's own compaction.
+#[derive(Debug, Clone)]
+pub struct NativeCandidate {
+    /// The session's model, by [`Way::Compaction`].
+    pub candidate: Candidate,
+    /// Whether the provider compacts this model, or has to be asked first.
+    pub is_certain: bool,
+}
+
+/// The session's model as a candidate for its provider's own compaction, where the provider has one. OpenAI and Anthropic have
+/// one by their names; of another provider the settings say so, by `nativeCompaction` of the model or, for OpenAI's Responses,
+/// `compaction.remoteEnabled` of the model.
 #[must_use]
-pub fn native(situation: &Situation<'_>) -> Option<Candidate> {
+pub fn native(situation: &Situation<'_>) -> Option<NativeCandidate> {
     let settings = situation.settings;
     let model = situation.session?;
-    let own = settings.model(model).and_then(|model| model.compaction.as_ref());
-    let said = own.and_then(CompactionPatch::remote_enabled);
-    let enabled = settings.compaction_for(Some(model)).remote_enabled;
-    if !enabled || model.provider != "openai" && said != Some(true) {
+    let own = settings.model(model);
+    let said = own.and_then(|own| own.native_compaction);
+    if !super::may_send_native(settings, model) {
         return None;
     }
     let candidate = situation.candidate(model).ok()?;
-    match candidate.way {
-        Way::Provider(endpoint) if endpoint.api == Api::OpenaiResponses => {
-            Some(Candidate { way: Way::Compaction(endpoint), ..candidate })
-        }
-        _ => None,
-    }
+    let Way::Provider(endpoint) = candidate.way else { return None };
+    let remote = own.and_then(|own| own.compaction.as_ref()).and_then(CompactionPatch::remote_enabled);
+    let may_compact = super::dialects::model(&model.id).dialect.anthropic.compacts;
+    let (has_one, is_certain) = match endpoint.api {
+        Api::OpenaiResponses => (model.provider == "openai" || said.or(remote) == Some(true), true),
+        Api::Anthropic => (said == Some(true) || model.provider == "anthropic" && may_compact, said == Some(true)),
+        Api::OpenaiChat | Api::Google | Api::Client => (false, false),
+    };
+    let candidate = Candidate { way: Way::Compaction(endpoint), ..candidate };
+    has_one.then_some(NativeCandidate { candidate, is_certain })
 }
 
 /// Puts the model before the session's in front of the session's, if it takes fewer requests. A smaller window may not hold
@@ -421,7 +433,9 @@ mod tests {
                 is_set: &|name| name == "OPENAI_API_KEY",
                 learned: &Learned::default(),
             });
-            candidate.is_some_and(|it| matches!(it.way, Way::Compaction(_)) && it.named() == session.as_ref())
+            candidate.is_some_and(|it| {
+                matches!(it.candidate.way, Way::Compaction(_)) && it.candidate.named() == session.as_ref()
+            })
         };
         let model = |provider: &str, api: &str, more: Value| {
             let mut model = json!({"provider": provider, "id": "m", "api": api, "baseUrl": "http://h/v1"});

@@ -5,8 +5,9 @@ use super::{Context, ContextMessage, Part, pairing};
 use crate::conversation::{
     entry::{
         Entry,
-        native::{Covers, NativeHistory},
+        native::{Covers, Kind, NativeHistory},
     },
+    message::outline::Role,
     tokens::Estimator,
 };
 use std::sync::Arc;
@@ -35,7 +36,14 @@ impl NativeForm {
         };
         let rest = Some(rest(history.covers())).filter(|rest| !rest.is_empty());
         let rest = rest.map(|rest| ContextMessage::user_text(entry, Part::Summary, rest));
-        let messages = rest.into_iter().chain(kept.iter().chain(later).cloned()).collect();
+        let place = match history.kind() {
+            Kind::Items => 0,
+            Kind::Block(_) => place_after_block(kept, later),
+        };
+        let mut messages: Vec<_> = kept.iter().chain(later).cloned().collect();
+        if let Some(rest) = rest {
+            messages.insert(place, rest);
+        }
         Some(Self { history, messages: pairing::pair(messages) })
     }
 
@@ -58,7 +66,25 @@ impl NativeForm {
     }
 }
 
+/// The place of the pinned texts and the like among the messages after a block: nothing may stand between the block and the
+/// kept messages. The next message of the user comes before them. Where the kept messages end inside a turn there may be
+/// none, and later requests must have the same bytes, so that they follow the kept messages at once.
+fn place_after_block(kept: &[ContextMessage], later: &[ContextMessage]) -> usize {
+    let is_over = kept.last().is_some_and(|last| {
+        let outline = last.outline();
+        outline.role == Role::Assistant && outline.calls.is_empty()
+    });
+    let asks = |message: &ContextMessage| !matches!(message.outline().role, Role::Assistant | Role::ToolResult);
+    kept.len() + usize::from(is_over && later.first().is_some_and(asks))
+}
+
 impl Context {
+    /// The form for the provider that compacted the conversation itself.
+    #[must_use]
+    pub fn any_native(&self) -> Option<&NativeForm> {
+        self.native.as_ref()
+    }
+
     /// The form for this provider, where it compacted the conversation itself.
     #[must_use]
     pub fn native(&self, provider: &str) -> Option<&NativeForm> {

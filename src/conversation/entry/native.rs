@@ -1,25 +1,66 @@
-//! The history that a provider made of a conversation by its own compaction: `preserveData.openaiRemoteCompaction` of a
-//! compaction, in oh-my-pi's form. A history with an invalid item counts as missing, since a provider would refuse it.
+//! The state that a provider made of a conversation by its own compaction. It counts as missing where a part is invalid, since a
+//! provider would refuse it.
+//!
+//! OpenAI makes a history of items: `preserveData.openaiRemoteCompaction` of a compaction, in oh-my-pi's form. Anthropic makes
+//! one block with a signature: `preserveData.anthropicCompaction`.
 
+use crate::ids::EntryId;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 
-/// A history of a provider, as items of OpenAI's Responses.
+/// A state of a conversation that its provider made.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NativeHistory {
     provider: String,
     items: Vec<Value>,
+    kind: Kind,
+    facts: String,
     covers: Covers,
     tokens: u64,
 }
 
-/// The part of a conversation that a history stands for.
+/// The form of a state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kind {
+    /// Items of OpenAI's Responses.
+    Items,
+    /// A block of Anthropic's Messages, which stands first in a request.
+    Block(Bound),
+}
+
+/// The request that a block belongs to. With another model, system prompt or tools its text goes in its place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Bound {
+    /// The model's id at its provider.
+    pub model: String,
+    /// The fingerprint of system prompt and tools.
+    pub instructions: String,
+}
+
+/// The part of a conversation that a state stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Covers {
     /// The summarized part. The kept entries follow it.
     Summarized,
     /// Everything before the compaction, as oh-my-pi asks for it.
     Kept,
+}
+
+/// A block as a compaction stores it.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct StoredBlock {
+    /// The compaction that it belongs to: other programs copy `preserveData`.
+    entry_id: EntryId,
+    provider: String,
+    #[serde(flatten)]
+    bound: Bound,
+    block: Value,
+    /// Facts that its text does not have.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    facts: String,
 }
 
 impl NativeHistory {
@@ -34,7 +75,29 @@ impl NativeHistory {
         };
         let valid = items.iter().all(is_valid) && items.iter().all(named) && items.iter().any(is_compaction);
         let tokens = items.iter().map(size).sum::<usize>().div_ceil(4) as u64;
-        (valid && !provider.is_empty()).then(|| Self { provider: provider.to_owned(), items, covers, tokens })
+        (valid && !provider.is_empty()).then(|| Self {
+            provider: provider.to_owned(),
+            items,
+            kind: Kind::Items,
+            facts: String::new(),
+            covers,
+            tokens,
+        })
+    }
+
+    /// The block of Anthropic's own compaction, with the facts that its text does not have. None where it is no such block.
+    #[must_use]
+    pub fn block(provider: &str, block: Value, bound: Bound, facts: String) -> Option<Self> {
+        let text = text_of_block(&block)?;
+        let tokens = crate::conversation::tokens::utf16_len(text).div_ceil(4) as u64;
+        (!provider.is_empty()).then(|| Self {
+            provider: provider.to_owned(),
+            tokens,
+            items: vec![block],
+            kind: Kind::Block(bound),
+            facts,
+            covers: Covers::Summarized,
+        })
     }
 
     /// The history in a stored value. `ours` is the number of its first items that stand for the summarized part; without
@@ -52,11 +115,29 @@ impl NativeHistory {
         Self::new(value["provider"].as_str()?, items, covers)
     }
 
-    /// The history as a stored value.
+    /// The block in a stored value, where it belongs to the compaction with this id.
     #[must_use]
-    pub fn stored(&self) -> Value {
-        let compaction = self.items.iter().find(|item| is_compaction(item));
-        json!({ "provider": self.provider, "replacementHistory": self.items, "compactionItem": compaction })
+    pub(super) fn read_block(value: Value, id: &EntryId) -> Option<Self> {
+        let StoredBlock { entry_id, provider, bound, block, facts } = serde_json::from_value(value).ok()?;
+        Self::block(&provider, block, bound, facts).filter(|_| entry_id == *id)
+    }
+
+    /// The key in `preserveData` and the value there, for the compaction with this id.
+    #[must_use]
+    pub fn stored(&self, id: &EntryId) -> (&'static str, Value) {
+        match (&self.kind, self.items.first()) {
+            (Kind::Block(bound), Some(block)) => {
+                let (entry_id, provider) = (id.clone(), self.provider.clone());
+                let (bound, block, facts) = (bound.clone(), block.clone(), self.facts.clone());
+                let stored = StoredBlock { entry_id, provider, bound, block, facts };
+                ("anthropicCompaction", json!(stored))
+            }
+            _ => {
+                let compaction = self.items.iter().find(|item| is_compaction(item));
+                let stored = json!({ "provider": self.provider, "replacementHistory": self.items, "compactionItem": compaction });
+                ("openaiRemoteCompaction", stored)
+            }
+        }
     }
 
     /// The provider that can read it.
@@ -65,10 +146,22 @@ impl NativeHistory {
         &self.provider
     }
 
-    /// The items, oldest first.
+    /// The items, oldest first, or the block alone.
     #[must_use]
     pub fn items(&self) -> &[Value] {
         &self.items
+    }
+
+    /// Facts that its text does not have. Empty where there are none.
+    #[must_use]
+    pub fn facts(&self) -> &str {
+        &self.facts
+    }
+
+    /// Its form.
+    #[must_use]
+    pub fn kind(&self) -> &Kind {
+        &self.kind
     }
 
     /// The part of the conversation that it stands for.
@@ -83,6 +176,14 @@ impl NativeHistory {
     pub fn tokens(&self) -> u64 {
         self.tokens
     }
+}
+
+/// The text of a block of Anthropic's own compaction. None where it is another block, or has no text or no signature.
+#[must_use]
+pub fn text_of_block(block: &Value) -> Option<&str> {
+    let signed = block["signature"].as_str().is_some_and(|signature| !signature.is_empty());
+    let text = block["content"].as_str().filter(|text| !text.trim().is_empty());
+    text.filter(|_| block["type"] == "compaction" && signed)
 }
 
 /// Whether an item is the compaction itself.
@@ -178,7 +279,8 @@ mod tests {
     #[test]
     fn a_stored_history_is_read_as_it_was() {
         let history = NativeHistory::new("openai", vec![said("x"), compaction()], Covers::Summarized).expect("valid");
-        let mut stored = history.stored();
+        let (key, mut stored) = history.stored(&"c".into());
+        assert_eq!(key, "openaiRemoteCompaction");
         let call = json!({"type": "function_call", "call_id": "c"});
         stored["replacementHistory"].as_array_mut().expect("items").push(call);
         assert_eq!((&stored["provider"], &stored["compactionItem"]), (&json!("openai"), &compaction()));
@@ -203,5 +305,27 @@ mod tests {
         let (small, large) = (tokens(vec![compaction()]), tokens(vec![said(&"x".repeat(4_000)), compaction()]));
         assert!(small.is_some_and(|tokens| tokens < 20), "{small:?}");
         assert!(large.is_some_and(|tokens| (1_000..1_100).contains(&tokens)), "{large:?}");
+    }
+
+    #[test]
+    fn a_block_belongs_to_its_compaction_and_has_a_text_and_a_signature() {
+        let bound = || Bound { model: "m".to_owned(), instructions: "f".to_owned() };
+        let block = json!({"type": "compaction", "content": "So far.", "signature": "s", "encrypted_content": null});
+        let history = NativeHistory::block("anthropic", block.clone(), bound(), String::new()).expect("a block");
+        assert_eq!(
+            (history.items(), history.tokens(), history.covers()),
+            (&[block.clone()][..], 2, Covers::Summarized)
+        );
+        let (key, stored) = history.stored(&"c".into());
+        assert_eq!((key, &stored["block"]), ("anthropicCompaction", &block));
+        assert_eq!(NativeHistory::read_block(stored.clone(), &"c".into()), Some(history));
+        assert_eq!(NativeHistory::read_block(stored, &"d".into()), None, "a copy in another compaction");
+        for (field, value) in
+            [("content", json!(null)), ("content", json!(" ")), ("signature", json!("")), ("type", json!("text"))]
+        {
+            let mut other = block.clone();
+            other[field] = value;
+            assert!(NativeHistory::block("anthropic", other.clone(), bound(), String::new()).is_none(), "{other}");
+        }
     }
 }

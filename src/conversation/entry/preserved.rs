@@ -166,6 +166,8 @@ pub(super) struct Stored {
     #[serde(default)]
     openai_remote_compaction: Value,
     #[serde(default)]
+    anthropic_compaction: Value,
+    #[serde(default)]
     snapcompact: Value,
 }
 
@@ -173,7 +175,7 @@ impl Stored {
     /// The data of the entry with this id. oh-my-pi copies `preserveData` into its own compactions: a part of this program
     /// that names another entry is such a copy.
     pub(super) fn of_entry(self, id: &EntryId) -> PreserveData {
-        let Self { abridged, openai_remote_compaction: native, snapcompact } = self;
+        let Self { abridged, openai_remote_compaction: native, anthropic_compaction: block, snapcompact } = self;
         let is_own = match &abridged["entryId"] {
             Value::String(owner) => owner == id.as_str(),
             // Lines of versions that wrote no name. Another program's entry never has an id of this form.
@@ -189,11 +191,9 @@ impl Stored {
         let native = Some(native).filter(|native| !native.is_null() && !is_stale);
         // The summaries of this program stand for an archive before them.
         let archive = Archive::read(&snapcompact).filter(|_| abridged.is_none()).map(Arc::new);
-        PreserveData {
-            native: native.and_then(|native| NativeHistory::read(native, ours)).map(Arc::new),
-            abridged,
-            archive,
-        }
+        let of_openai = || native.and_then(|native| NativeHistory::read(native, ours));
+        let native = NativeHistory::read_block(block, id).or_else(of_openai);
+        PreserveData { native: native.map(Arc::new), abridged, archive }
     }
 }
 

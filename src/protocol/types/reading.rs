@@ -76,6 +76,10 @@ pub struct ContextAnswer {
     /// body needs none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub headers: Option<BTreeMap<String, String>>,
+    /// The reason for which the provider's own compaction is not in the body, as a sentence. Absent where it is, or where there
+    /// is none of this provider.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
     /// Id of the context. `session/append` takes it with the answer that was made for the context.
     pub context_id: String,
     /// Fullness of the context.

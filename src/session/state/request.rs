@@ -2,6 +2,7 @@
 
 use super::View;
 use crate::{
+    compaction::native::{self, Unsent},
     conversation::{
         context::{self, ContextMessage, native::NativeForm, thinking},
         path::Path,
@@ -26,8 +27,21 @@ pub struct LiveRequest {
     /// Least input that a provider counts for it, in estimated tokens without any factor: its messages without images and
     /// thinking, system prompt and tools.
     pub solid: u64,
+    /// Its input, in estimated tokens without any factor.
+    pub tokens: u64,
     /// The compaction through which the context is seen.
     pub compaction: Option<EntryId>,
+    /// The reason for which the provider's own compaction is not in it, where there is one.
+    pub unsent: Option<Unsent>,
+}
+
+/// The part of a path in a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// All of it.
+    Whole,
+    /// The entries before this place. Their messages have the same bytes as in the whole.
+    Before(usize),
 }
 
 impl View {
@@ -43,6 +57,22 @@ impl View {
         api: Api,
         blocking: &Blocking,
     ) -> Result<LiveRequest, StoreError> {
+        self.request_of(path, Extent::Whole, session, model, api, blocking)
+    }
+
+    /// The request for a part of a path, to `model` in a wire format.
+    ///
+    /// # Errors
+    /// `Stopped` where `blocking` is stopped first.
+    pub fn request_of(
+        &self,
+        path: &Path,
+        extent: Extent,
+        session: &SessionId,
+        model: &ModelRef,
+        api: Api,
+        blocking: &Blocking,
+    ) -> Result<LiveRequest, StoreError> {
         let context = context::build_while(path, self.prompts(), &|| blocking.go_on())?;
         let usage = Usage::of(&self.measure(path), path);
         let (system, tools) = self.instructions().tokens(self.estimator);
@@ -52,10 +82,21 @@ impl View {
         let mut images = Reading::of(self.blobs(), blocking);
         let target = Target { api, provider: &model.provider, model: &model.id };
         // The provider reads its own history better than the summary.
-        let native = context.native(&model.provider).filter(|_| api == Api::OpenaiResponses);
+        let native = native::form(&context, path, self.reader(model, api));
+        let unsent = native.and_then(Result::err);
+        let native = native.and_then(Result::ok);
         let history = native.map(|native| native.history().items().to_vec()).unwrap_or_default();
         let messages = native.map_or_else(|| context.messages(), NativeForm::messages);
-        let messages = messages.iter().take_while(|_| !blocking.is_stopped());
+        let places = path.places();
+        let is_before = |message: &&ContextMessage| match (extent, &message.entry) {
+            (Extent::Whole, _) | (Extent::Before(_), None) => true,
+            // The summary stands first.
+            (Extent::Before(_), Some(_)) if message.part == context::Part::Summary && native.is_none() => true,
+            (Extent::Before(cut), Some(entry)) => places.of_entry(entry).is_none_or(|place| place < cut),
+        };
+        let messages = messages.iter().take_while(|_| !blocking.is_stopped()).take_while(is_before);
+        let of_messages: u64 = messages.clone().map(|message| u64::from(message.tokens(self.estimator))).sum();
+        let tokens = of_messages + native.map_or(0, |native| native.history().tokens()) + system + tools;
         let model_there = models::dialects::model(&model.id);
         let bound: Option<HashSet<&EntryId>> = (api == Api::Anthropic && model_there.dialect.anthropic.binds_thinking)
             .then(|| self.bound_from(path, &model_there.dialect.anthropic))
@@ -81,7 +122,13 @@ impl View {
             has_bound_thinking: true,
             ..Request::default()
         };
-        Ok(LiveRequest { request, usage, solid, compaction })
+        Ok(LiveRequest { request, usage, solid, tokens, compaction, unsent })
+    }
+
+    /// A request that a provider's own compaction may go into.
+    fn reader<'r>(&'r self, model: &'r ModelRef, api: Api) -> native::Reader<'r> {
+        let is_allowed = models::may_send_native(self.settings(), model);
+        native::Reader { model, api, instructions: self.instructions(), is_allowed }
     }
 
     /// The place on a path from which on thinking goes back to a model that binds it.

@@ -1,8 +1,12 @@
 //! `session/usage`: the fullness of the context.
 
 use crate::{
-    compaction::resting,
+    compaction::{
+        native::{self, Unsent},
+        resting,
+    },
     conversation::tokens::Estimator,
+    models,
     protocol::{
         SessionUsage,
         types::{SessionParams, Thresholds, Usage, UsageAnswer},
@@ -10,6 +14,7 @@ use crate::{
     session::{
         core::{Core, command::SessionMethod, recovering::reports, standing::Standing},
         effects::Ticket,
+        state::State,
     },
 };
 
@@ -57,6 +62,10 @@ fn why_and_switches(core: &Core) -> String {
         Some(estimated) => format!("{why} {estimated}"),
         None => why,
     };
+    let why = match unsent_compaction(&base.state) {
+        Some(unsent) => format!("{why} {}", unsent.sentence()),
+        None => why,
+    };
     let why = match base.costs.why_extracted(&base.facts()) {
         Some(extracted) => format!("{why} {extracted}"),
         None => why,
@@ -65,4 +74,12 @@ fn why_and_switches(core: &Core) -> String {
         [] => why,
         off => format!("{why} Switched off: {}.", off.join(", ")),
     }
+}
+
+/// The reason for which the newest compaction of a provider is not in the requests to the session's model.
+fn unsent_compaction(state: &State) -> Option<Unsent> {
+    let path = state.path();
+    let model = state.model(path)?;
+    let is_allowed = models::may_send_native(&state.settings().settings, &model);
+    native::unsent(path, &model, state.instructions(), is_allowed)
 }

@@ -1,6 +1,7 @@
 //! `session/context` in a provider's format: the request body without the options of its delivery.
 
 use crate::{
+    compaction::native::Unsent,
     conversation::path::Path,
     ids::SessionId,
     log::sealed::Blocking,
@@ -26,7 +27,8 @@ fn whole(view: &View, path: &Path, session: &SessionId, api: Api, blocking: &Blo
             "a request needs a model; give the session one by session/configure, or a defaultModel in the settings";
         return Err(Failure::params("format", what));
     };
-    let LiveRequest { request, usage, compaction, .. } = view.live_request(path, session, &model, api, blocking)?;
+    let LiveRequest { request, usage, compaction, unsent, .. } =
+        view.live_request(path, session, &model, api, blocking)?;
     let Encoded { body, headers, .. } = codec::encode(api, &request, Delivery::Whole);
     drop(request);
     blocking.go_on()?;
@@ -37,6 +39,9 @@ fn whole(view: &View, path: &Path, session: &SessionId, api: Api, blocking: &Blo
     let mut rest = json!({ "contextId": id, "usage": usage, "compactionEntryId": compaction, "model": model, "maxOutputTokens": most });
     if !headers.is_empty() {
         rest["headers"] = headers.into_iter().map(|(name, value)| (name.to_owned(), json!(value))).collect();
+    }
+    if let Some(unsent) = unsent.filter(|unsent| *unsent != Unsent::OtherProvider) {
+        rest["why"] = unsent.sentence().into();
     }
     let rest = rest.to_string();
     Ok(vec![Piece::Text("{\"body\":".to_owned()), Piece::Text(text), Piece::Text(format!(",{}", &rest[1..]))])
