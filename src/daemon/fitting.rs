@@ -42,7 +42,7 @@ async fn fit(daemon: Arc<Daemon>, params: FitParams, stop: Stop) -> Result<FitAn
     match planned.await? {
         Next::Fits(answer) => Ok(answer),
         Next::Draft(order, fitting) => {
-            let job = DraftJob { session: fitting.session(), order: *order, access };
+            let job = DraftJob { session: fitting.session(), order: *order, access, may_block: None };
             // No session has events about it.
             match unapplied(job, |_| ()).await {
                 Ok(draft) => Ok(fitting.answer(&draft)),

@@ -8,13 +8,14 @@ pub mod export;
 pub mod fitting;
 pub mod floor;
 pub mod hooks;
+pub mod on_demand;
 pub mod pool;
 pub mod progress;
 pub mod search;
 pub mod transfer;
 pub mod turn;
 
-use super::{founding::Founding, source::SourceOrder, stop::Stop};
+use super::{founding::Founding, source::SourceOrder, state::View, stop::Stop};
 use crate::{
     ask::{access::ModelAccess, rank::Rank},
     compaction::{
@@ -33,7 +34,7 @@ use crate::{
         sealed::Blocking,
     },
     models::{
-        candidates::{self, Candidate, Situation, Unfit},
+        candidates::{self, Candidate, NativeCandidate, Situation, Unfit},
         learned::Learned,
     },
     protocol::{
@@ -214,6 +215,8 @@ pub struct DraftOrder {
     pub candidates: Vec<Result<Candidate, Unfit>>,
     /// The provider's own compaction, where it has one.
     pub native: Option<Box<NativeOrder>>,
+    /// The view on the path, for requests that begin as the session's own do. None where a host goes on with the result.
+    pub view: Option<Box<View>>,
     /// The only model that may write the summary. Without its summary there is no draft.
     pub only: Option<ModelRef>,
     /// The settings in force.
@@ -349,9 +352,10 @@ fn situation_of<'a>(request: &'a PlanRequest, access: &ModelAccess) -> Situation
 
 /// The own compaction of the session's provider. A client that says who is to write the summary asks for that alone.
 fn native(request: &PlanRequest, authors: &Authors, access: &ModelAccess) -> Option<Box<NativeOrder>> {
-    let candidate = candidates::native(&situation_of(request, access)).filter(|_| *authors == Authors::Anyone)?;
+    let native = candidates::native(&situation_of(request, access)).filter(|_| *authors == Authors::Anyone)?;
+    let NativeCandidate { candidate, is_certain } = native;
     let system = request.instructions.system_prompt().map(str::to_owned);
-    Some(Box::new(NativeOrder { candidate, system }))
+    Some(Box::new(NativeOrder { candidate, is_certain, system }))
 }
 
 /// The models that may write a summary, in order.

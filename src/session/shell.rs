@@ -445,7 +445,12 @@ impl Shell {
 
     fn draft(&self, order: DraftOrder) {
         let id = order.id.clone();
-        let job = DraftJob { session: self.session.clone(), order, access: self.shared.access.clone() };
+        let job = DraftJob {
+            session: self.session.clone(),
+            order,
+            access: self.shared.access.clone(),
+            may_block: Some(Blocking::is_allowed_here),
+        };
         let messages = self.messages.clone();
         pool::spawn(job, move |report| {
             let input = match report {

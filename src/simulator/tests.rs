@@ -161,6 +161,7 @@ impl World {
             hooks: None,
             candidates: candidates.into_iter().map(Ok).collect(),
             native: None,
+            view: None,
             only: None,
             settings: settings(),
             deadline: Some(DEADLINE),
@@ -169,7 +170,7 @@ impl World {
             stop: stop.clone(),
         };
         let access = ModelAccess::of(models.routes(), Windows::in_memory());
-        let job = DraftJob { session: "s".into(), order, access };
+        let job = DraftJob { session: "s".into(), order, access, may_block: None };
         let pool = pool(clock.clone());
         let mut tasks = Tasks::default();
         let steps = told.clone();

@@ -7,6 +7,7 @@ use super::{
     defect,
     floor::{Begun, FloorOrder, is_read_later},
     hooks::{Additions, Asking, Hooked},
+    on_demand::Live,
     progress::{Progress, Tell},
 };
 use crate::{
@@ -23,6 +24,7 @@ use crate::{
     },
     conversation::message::Usage,
     ids::SessionId,
+    log::sealed::Blocking,
     models::{ModelRef, candidates::Candidate},
     prompts::Prompt,
     protocol::errors::Failure,
@@ -58,6 +60,8 @@ pub struct DraftJob {
     pub order: DraftOrder,
     /// Access to models.
     pub access: Arc<ModelAccess>,
+    /// The proof that a thread of the pool may wait for the disk. None: no request is made as the session's own.
+    pub may_block: Option<fn() -> Blocking>,
 }
 
 /// Makes the draft of a job. It needs no runtime: time and requests come from the job's access to models. A panic is an
@@ -111,10 +115,10 @@ fn with_lost(mut draft: Draft, settings: &Settings, stop: &dyn Fn() -> bool) -> 
 }
 
 async fn drafted(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Draft, Failure> {
-    let DraftJob { session, order, access } = job;
-    let DraftOrder { id, trigger, plan, mut focus, hooks, candidates, native, only, settings, .. } = order;
+    let DraftJob { session, order, access, may_block } = job;
+    let DraftOrder { id, trigger, plan, mut focus, hooks, candidates, native, view, only, settings, .. } = order;
     let (deadline, tokens, rank, stop) = (order.deadline, order.tokens, order.rank, order.stop);
-    let origin = Origin { session, operation: id, trigger };
+    let origin = Origin { session: session.clone(), operation: id, trigger };
     let mut additions = Additions::default();
     if let Some(order) = &hooks {
         let asking = Asking { order, origin: &origin, settings: &settings, access: &access, tell };
@@ -126,8 +130,10 @@ async fn drafted(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Draft
     }
     let Additions { refused, prompt, context: more, data } = additions;
     focus.context.extend(more.iter().cloned());
-    // The provider takes no wishes.
-    let native = native.filter(|_| prompt.is_none() && focus == Focus::default());
+    let has_wishes = prompt.is_some() || focus != Focus::default();
+    // OpenAI takes no wishes.
+    let native = native.filter(|native| native.is_on_demand() || !has_wishes);
+    let live = view.zip(may_block).map(|(view, may_block)| Live { view, session: session.clone(), may_block });
     let scale = plan.demand.scale;
     let reserve = plan.demand.budget.reserve;
     let asks = !candidates.is_empty();
@@ -138,6 +144,7 @@ async fn drafted(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Draft
         stop: stop.clone(),
         supplied: Supplied { context: more, data, ..Supplied::default() },
         refused,
+        live,
     };
     let (floor, material, native) = match blocking(pool, move || order.begin(asks, native)).await? {
         Begun::Alone(draft) => return by_whom_it_must(*draft, only.as_ref()),
@@ -156,6 +163,7 @@ async fn drafted(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Draft
         language: material.language,
         subject: Subject::Conversation,
     };
+    let native = native.map(|native| native.with_wishes(&brief, has_wishes, material.cap));
     let job = SummaryJob {
         origin,
         material,

@@ -168,6 +168,7 @@ impl Fitting {
             hooks: None,
             candidates,
             native: None,
+            view: None,
             only,
             settings: self.state.settings().clone(),
             deadline: None,

@@ -1,6 +1,6 @@
 //! The draft without a model, under every other: before models are asked, or while they are asked where it fits in any case.
 
-use super::{Focus, blocking::blocking};
+use super::{Focus, blocking::blocking, on_demand::Live};
 use crate::{
     ask::pool::Pool,
     compaction::{
@@ -36,6 +36,8 @@ pub(super) struct FloorOrder {
     pub supplied: Supplied,
     /// The summary of a hook that was refused.
     pub refused: Option<Rejected>,
+    /// The requests of the session.
+    pub live: Option<Live>,
 }
 
 /// A draft without a model that is made, or is made while models are asked.
@@ -76,6 +78,7 @@ impl FloorOrder {
         // The model reads the same texts: each is redacted once for both.
         let cleaner = Cleaner::new(&self.settings.settings);
         let stop = self.stop.clone();
+        let live = self.live.take();
         let floor = self.draft(&cleaner)?;
         let cap = floor.room_for_summary();
         // Without messages, or without room for more than a few lines, a model has nothing to add.
@@ -85,12 +88,18 @@ impl FloorOrder {
         }
         let (span, files) = (floor.plan.span(), &floor.summary.files);
         let material = Box::new(Material::of(span, files, cap, &cleaner, scale, &|| stop.requested()));
-        let native = native.map(|native| Box::new(native.job(&floor.plan, secrets)));
+        let native = match native {
+            Some(native) if native.is_on_demand() => {
+                live.and_then(|live| live.compaction(*native, &floor.plan, secrets))
+            }
+            native => native.map(|native| native.job(&floor.plan, secrets)),
+        };
+        let native = native.map(Box::new);
         Ok(Begun::Asks { floor: Floor::Made(Box::new(floor)), material, native })
     }
 
     fn draft(self, cleaner: &Cleaner) -> Result<Draft, Failure> {
-        let Self { plan, focus, settings, stop, supplied, refused } = self;
+        let Self { plan, focus, settings, stop, supplied, refused, .. } = self;
         let mut floor = extracted(plan, &focus, &settings.settings, cleaner, &|| stop.requested())?;
         floor.supplied = supplied;
         floor.made.rejected.extend(refused);

@@ -64,7 +64,7 @@ impl Shell {
             let reader = access.clone();
             let order = pool::planned(move || plan(&reader, &Blocking::is_allowed_here().until(stopped))).await;
             let draft = match order {
-                Ok(order) => pool::unapplied(DraftJob { session, order, access }, report).await,
+                Ok(order) => pool::unapplied(DraftJob { session, order, access, may_block: None }, report).await,
                 Err(failure) => Err(failure),
             };
             let answer = answer(draft);

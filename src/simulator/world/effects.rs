@@ -180,7 +180,12 @@ impl World<'_> {
     fn draft(&mut self, order: DraftOrder) {
         let Some(life) = &mut self.life else { return };
         let id = order.id.clone();
-        let job = DraftJob { session: SessionId::from("simulated"), order, access: self.access.clone() };
+        let job = DraftJob {
+            session: SessionId::from("simulated"),
+            order,
+            access: self.access.clone(),
+            may_block: Some(Blocking::is_allowed_here),
+        };
         let pool = VirtualPool { clock: self.clock.clone(), longest: LONGEST_WORK };
         let reports = life.reports.clone();
         let report = move |input| reports.lock().unwrap_or_else(PoisonError::into_inner).push(input);

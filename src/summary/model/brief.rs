@@ -131,32 +131,53 @@ impl Brief {
             frame("additional-context", &self.context.iter().map(line).collect::<Vec<_>>().join("\n"));
         }
         text.push_str(self.prompt(ask.part, ask.previous.is_some()));
-        let mut add = |line: String| {
-            text.push_str("\n\n");
-            text.push_str(&line);
-        };
+        let mut add = |line: String| add_to(&mut text, &line);
         // The other prompts have no form of their own for a record that goes on.
         let goes_on =
             ask.part == Part::TurnPrefix || ask.part == Part::History && self.subject != Subject::Conversation;
         if goes_on && ask.previous.is_some() {
             add("The record of the part before this one is in <previous-summary>. Write one record of both.".to_owned());
         }
-        if let Some(instructions) = &self.instructions {
-            let what = if self.subject == Subject::Reference { "The question" } else { "Additional focus" };
-            add(format!("{what}: {}", escape_tags(instructions.trim())));
-        }
-        if let Some(Language { name, .. }) = self.language {
-            add(format!("The user writes in {name}: write the text in it too, and only the headings in English."));
-        }
-        if ask.part != Part::Short {
-            // A word has about 1.4 tokens, a Russian one two; models overshoot. Nobody needs more than a few pages.
-            add(format!("Use at most {} words.", (ask.most * 2 / 5).clamp(60, 2_000)));
-        }
+        self.wishes(Some(ask.most).filter(|_| ask.part != Part::Short)).into_iter().for_each(&mut add);
         if let Some(why) = ask.refused {
             add(format!("An earlier answer to this could not be used: {why}. Answer anew, and avoid that."));
         }
         Clean::assembled(text)
     }
+
+    /// The lines after each prompt. `most`: the limit of the answer, in tokens.
+    fn wishes(&self, most: Option<u64>) -> Vec<String> {
+        let mut lines = Vec::new();
+        if let Some(instructions) = &self.instructions {
+            let what = if self.subject == Subject::Reference { "The question" } else { "Additional focus" };
+            lines.push(format!("{what}: {}", escape_tags(instructions.trim())));
+        }
+        if let Some(Language { name, .. }) = self.language {
+            lines.push(format!(
+                "The user writes in {name}: write the text in it too, and only the headings in English."
+            ));
+        }
+        // A word has about 1.4 tokens, a Russian one two; models overshoot. Nobody needs more than a few pages.
+        lines.extend(most.map(|most| format!("Use at most {} words.", (most * 2 / 5).clamp(60, 2_000))));
+        lines
+    }
+
+    /// The prompt after a conversation that the request has as messages.
+    #[must_use]
+    pub fn after_messages(&self, most: u64) -> Clean {
+        let mut text = self.prompt(Part::History, false).to_owned();
+        if !self.context.is_empty() {
+            let lines: Vec<_> = self.context.iter().map(|line| format!("- {}", escape_tags(line))).collect();
+            add_to(&mut text, &format!("Beside the conversation:\n{}", lines.join("\n")));
+        }
+        self.wishes(Some(most)).iter().for_each(|line| add_to(&mut text, line));
+        Clean::assembled(text)
+    }
+}
+
+fn add_to(text: &mut String, line: &str) {
+    text.push_str("\n\n");
+    text.push_str(line);
 }
 
 #[cfg(test)]

@@ -237,6 +237,14 @@ impl Material {
         self.joined(&text(history), &text(prefix))
     }
 
+    /// The facts that a summary lost, under their headings. Empty where it has them all.
+    #[must_use]
+    pub fn lost_by(&self, summary: &str) -> Clean {
+        let Added { musts, .. } = self.added.get().cloned().unwrap_or_default();
+        let lost = musts::lost(&musts, summary);
+        Clean::assembled(musts::with("", &lost, self.shares().rules, &|text| self.scale.text(text)))
+    }
+
     /// Composes the summary from an accepted part and the other one, which was extracted.
     #[must_use]
     pub fn completed(&self, part: SummaryPart, accepted: Accepted, extracted: &Clean) -> Clean {

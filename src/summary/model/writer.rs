@@ -6,10 +6,12 @@
 
 mod native;
 mod parts;
+mod redacted;
 #[cfg(test)]
 mod tests;
 
-pub use native::{Native, NativeJob};
+pub use native::{Native, NativeJob, NativeKind};
+pub use redacted::Redacted;
 
 use crate::{
     ask::{
@@ -32,7 +34,7 @@ use crate::{
         learned::WindowOrigin,
     },
     provider::{self, Answer, Beside, Cache, Delta, Reasoning, Stop, ToolChoice},
-    redact::{Clean, Stream},
+    redact::Clean,
     settings::Sourced,
     summary::{
         made::{Made, PartOrigin, Rejected, SummaryPart},
@@ -174,7 +176,7 @@ pub async fn summarize(job: &SummaryJob, pool: &dyn Pool, tell: &(dyn Fn(Step) +
         }
         let _slot = job.access.summaries.take(job.settings.settings.compaction.max_concurrent, &job.rank).await;
         let by_provider = async {
-            if let Some(native) = native {
+            if let Some(native) = native.filter(|native| matches!(native.kind, NativeKind::Beside)) {
                 writer.ask_native(native).await;
             }
         };
@@ -182,12 +184,20 @@ pub async fn summarize(job: &SummaryJob, pool: &dyn Pool, tell: &(dyn Fn(Step) +
             for candidate in affordable {
                 match candidate {
                     Err(unfit) => writer.cannot_ask(unfit),
-                    Ok(candidate) => match writer.write(candidate).await {
-                        Ok(written) => return Ok(Some(written)),
-                        Err(NoSummary::Candidate) => {}
-                        Err(NoSummary::Requests) => return Ok(None),
-                        Err(NoSummary::Time) => return Err(NoSummary::Time),
-                    },
+                    Ok(candidate) => {
+                        let own = native.filter(|native| native.is_summary_by(&candidate.model));
+                        if let Some(own) = own
+                            && let Some(written) = writer.summarized_by_provider(own).await
+                        {
+                            return Ok(Some(written));
+                        }
+                        match writer.write(candidate).await {
+                            Ok(written) => return Ok(Some(written)),
+                            Err(NoSummary::Candidate) => {}
+                            Err(NoSummary::Requests) => return Ok(None),
+                            Err(NoSummary::Time) => return Err(NoSummary::Time),
+                        }
+                    }
                 }
             }
             Ok(None)
@@ -452,14 +462,19 @@ impl Writer<'_> {
 
     /// The previous summary, if it fits: it stays where the conversation says nothing new.
     fn kept(&self, part: Part, before: &str, share: u64) -> Option<Done> {
-        let SummaryJob { brief, scale, .. } = self.job;
+        let scale = self.job.scale;
         let text = Accepted::kept(before, share, &|text| scale.text(text))?;
-        let purpose = brief.purpose(part);
+        self.show(part, text.text());
+        Some(Done { text, by: None })
+    }
+
+    /// Reports a text that came whole as a part.
+    fn show(&self, part: Part, text: &str) {
+        let purpose = self.job.brief.purpose(part);
         (self.tell)(Step::Chunk { purpose, number: 1 });
         let report = |update: Update| (self.tell)(Step::Request(purpose, update));
         report(Update::Begins);
-        report(Update::Delta(Delta::Text(text.text().to_owned())));
-        Some(Done { text, by: None })
+        report(Update::Delta(Delta::Text(text.to_owned())));
     }
 
     /// The messages from `at` on that fit into `room` tokens. Their reading does not hold other tasks up.
@@ -677,37 +692,6 @@ impl Writer<'_> {
         let accepted = check(answer, &expected).ok()?;
         let text = accepted.on_one_line();
         (text.chars().count() <= LONGEST).then_some(text)
-    }
-}
-
-/// Redacts the reports on a request.
-pub struct Redacted {
-    enabled: bool,
-    text: Mutex<Stream>,
-}
-
-impl Redacted {
-    /// Reports that are redacted, where that is `enabled`.
-    #[must_use]
-    pub fn new(enabled: bool) -> Self {
-        Self { enabled, text: Mutex::new(Stream::new(enabled)) }
-    }
-
-    /// The report without secrets. None while a line is not complete, and for anything of an answer but its text.
-    pub fn update(&self, update: Update) -> Option<Update> {
-        let mut stream = self.text.lock().unwrap_or_else(PoisonError::into_inner);
-        let ended = |stream: &mut Stream| std::mem::replace(stream, Stream::new(self.enabled)).finish();
-        let text = |text: Option<String>| text.map(|text| Update::Delta(Delta::Text(text)));
-        match update {
-            Update::Delta(Delta::Text(piece)) => text(stream.push(&piece)),
-            Update::Complete => text(ended(&mut stream)),
-            Update::Delta(_) => None,
-            Update::Begins => {
-                *stream = Stream::new(self.enabled);
-                Some(Update::Begins)
-            }
-            other => Some(other),
-        }
     }
 }
 

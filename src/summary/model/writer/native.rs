@@ -1,24 +1,29 @@
 //! The provider's own compaction, asked for beside a summary: its history is for later requests to this provider, and the
 //! summary is for every other reader.
 
-use super::{Step, Writer};
+use super::{Part, Step, SummaryJob, Writer, Written};
 use crate::{
     ask::{
+        access::ModelAccess,
         content::{Content, clean_value},
         purpose::Purpose,
         request::{Answered, Limits, Request, Update},
         retry::Policy,
     },
     conversation::{
-        entry::native::{Covers, NativeHistory},
+        entry::native::{Bound, Covers, NativeHistory, text_of_block},
         tokens::Scale,
     },
     ids::ModelRef,
-    models::candidates::{Candidate, Unfit},
-    provider::{Beside, Cache, Reasoning, ToolChoice},
+    models::candidates::{Candidate, Unfit, Way},
+    provider::{Answer, Beside, Cache, OnDemand, Reasoning, Stop, ToolChoice},
     summary::{
-        made::{Rejected, SummaryMethod},
-        model::summarizer::planned,
+        made::{Made, Rejected, SummaryMethod},
+        model::{
+            brief::Brief,
+            check::{Accepted, Supplied, supplied},
+            summarizer::planned,
+        },
     },
 };
 use serde::{Deserialize, Serialize};
@@ -34,6 +39,26 @@ pub struct NativeJob {
     pub content: Content,
     /// Their estimated tokens, uncalibrated.
     pub tokens: u64,
+    /// The use of its answer.
+    pub kind: NativeKind,
+}
+
+/// The use of a provider's own compaction.
+#[derive(Debug, Clone)]
+pub enum NativeKind {
+    /// Its items stand beside a summary by others, since nobody else can read them.
+    Beside,
+    /// Its text is the summary.
+    Summary {
+        /// The request that its block belongs to.
+        bound: Bound,
+        /// Whether the provider compacts this model, or has to be asked first.
+        is_certain: bool,
+        /// The thinking of the conversation.
+        reasoning: Reasoning,
+        /// The cache of the conversation.
+        cache: Cache,
+    },
 }
 
 /// A history of a provider's own compaction.
@@ -41,15 +66,51 @@ pub struct NativeJob {
 pub struct Native {
     /// The model that was asked.
     pub model: ModelRef,
-    /// Its items.
+    /// Its items, or its block alone.
     pub items: Vec<Value>,
+    /// The request that a block belongs to. None: the items are those of OpenAI's Responses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<Bound>,
+    /// Facts that the text of a block does not have.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub facts: String,
+}
+
+impl NativeJob {
+    /// Whether its text is the summary, in the place of one by this model.
+    #[must_use]
+    pub fn is_summary_by(&self, model: &ModelRef) -> bool {
+        matches!(self.kind, NativeKind::Summary { .. }) && self.candidate.model == *model
+    }
+
+    /// The same with the wishes of a person and of hooks for a summary of at most `cap` tokens, where there are any.
+    #[must_use]
+    pub fn with_wishes(self, brief: &Brief, has_wishes: bool, cap: u64) -> Self {
+        let takes = has_wishes && matches!(self.kind, NativeKind::Summary { .. });
+        let instructions = takes.then(|| brief.after_messages(cap));
+        Self { content: self.content.with_instructions(instructions), ..self }
+    }
+
+    /// The history of an answer.
+    fn made(&self, items: Vec<Value>) -> Native {
+        let bound = match &self.kind {
+            NativeKind::Beside => None,
+            NativeKind::Summary { bound, .. } => Some(bound.clone()),
+        };
+        Native { model: self.candidate.model.clone(), items, bound, facts: String::new() }
+    }
 }
 
 impl Native {
     /// The history of the summarized part. None where an item is invalid.
     #[must_use]
     pub fn history(&self) -> Option<NativeHistory> {
-        NativeHistory::new(&self.model.provider, self.items.clone(), Covers::Summarized)
+        let provider = &self.model.provider;
+        match (&self.bound, self.items.as_slice()) {
+            (None, items) => NativeHistory::new(provider, items.to_vec(), Covers::Summarized),
+            (Some(bound), [block]) => NativeHistory::block(provider, block.clone(), bound.clone(), self.facts.clone()),
+            (Some(_), _) => None,
+        }
     }
 }
 
@@ -90,18 +151,99 @@ impl Writer<'_> {
 
     /// Asks the provider, and keeps its history where it is valid.
     pub(super) async fn ask_native(&self, native: &NativeJob) {
+        let Some(Answer { beside: Beside::Items(mut items), .. }) = self.answer_of(native).await else { return };
+        if self.job.settings.settings.redaction.enabled {
+            items.iter_mut().for_each(clean_value);
+        }
+        let made = native.made(items);
+        match made.history() {
+            Some(_) => *self.native.lock().unwrap_or_else(PoisonError::into_inner) = Some(made),
+            None => self.reject_native(native, "its items are no history that it takes back".to_owned(), None),
+        }
+    }
+
+    /// Asks the provider for a compaction whose text is the summary, and keeps its block.
+    pub(super) async fn summarized_by_provider(&self, native: &NativeJob) -> Option<(Written, Made)> {
+        self.compacts(native).await.map_err(|why| self.reject_native(native, why, None)).ok()?;
+        let model = &native.candidate.model;
+        (self.tell)(Step::Progress { done: 0, total: 1, model: Some(model.clone()) });
+        let answer = self.answer_of(native).await?;
+        let (text, made) = match self.text_of(native, answer) {
+            Ok(made) => made,
+            Err(why) => {
+                self.reject_native(native, why, None);
+                return None;
+            }
+        };
+        self.show(Part::History, text.text());
+        self.job.material.complete().await;
+        (self.tell)(Step::Progress { done: 1, total: 1, model: Some(model.clone()) });
+        let facts = self.job.material.lost_by(text.text()).into_string();
+        *self.native.lock().unwrap_or_else(PoisonError::into_inner) = Some(Native { facts, ..made });
+        let text = self.job.material.compose(Some(&text), None);
+        Some((Written::Whole { text, short: None }, Made::by_model(model.clone())))
+    }
+
+    /// Whether the provider compacts this model.
+    ///
+    /// # Errors
+    /// When it does not, or does not say so.
+    async fn compacts(&self, native: &NativeJob) -> Result<(), String> {
+        let NativeKind::Summary { is_certain: false, .. } = native.kind else { return Ok(()) };
+        let Candidate { model, way: Way::Compaction(endpoint), .. } = &native.candidate else { return Ok(()) };
+        let ModelAccess { routes, supports, .. } = &*self.job.access;
+        let stall = Duration::from_secs(self.job.settings.settings.compaction.stall_seconds).min(LONGEST_LIST);
+        match supports.compacts(&*routes.provider, &*routes.clock, endpoint, &model.id, stall).await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err("its provider does not list it as a model that compacts on demand".to_owned()),
+            Err(why) => Err(format!("its provider did not say whether it compacts on demand: {why}")),
+        }
+    }
+
+    /// The block of an answer, with its text.
+    ///
+    /// # Errors
+    /// When there is no block, or its text may not be a summary.
+    fn text_of(&self, native: &NativeJob, answer: Answer) -> Result<(Accepted, Native), String> {
+        let Beside::Items(items) = answer.beside else { return Err(no_block(&answer.stop)) };
+        let made = native.made(items);
+        let text = made.history().and_then(|history| text_of_block(&history.items()[0]).map(str::to_owned));
+        let text = text.ok_or("its block has no text, or no signature")?;
+        let SummaryJob { material, scale, settings, .. } = self.job;
+        // A signed text cannot be redacted.
+        let expected = Supplied {
+            replaces: material.replaces,
+            secrets: settings.settings.redaction.secrets(),
+            measure: &|text| scale.text(text),
+        };
+        let accepted = supplied(&text, &expected).map_err(|rejection| rejection.to_string())?;
+        Ok((accepted, made))
+    }
+
+    /// The answer of the provider. A failure is recorded.
+    async fn answer_of(&self, native: &NativeJob) -> Option<Answer> {
         let (job, settings) = (self.job, &self.job.settings.settings);
         let purpose = Purpose::Compaction;
+        if native.content.instructions().is_some_and(|text| text.chars().count() > OnDemand::LONGEST) {
+            let why = format!("its provider takes instructions of at most {} characters", OnDemand::LONGEST);
+            self.reject_native(native, why, None);
+            return None;
+        }
+        let (reasoning, cache, least) = match &native.kind {
+            NativeKind::Beside => (Reasoning::Unsaid, Cache::default(), 0),
+            NativeKind::Summary { reasoning, cache, .. } => (*reasoning, cache.clone(), LEAST_ANSWER),
+        };
+        let thinks = native.candidate.thinks || matches!(reasoning, Reasoning::Effort(_));
         self.quota.add(1);
         let request = Request {
             purpose,
             origin: job.origin.clone(),
-            candidate: native.candidate.clone(),
+            candidate: Candidate { thinks, ..native.candidate.clone() },
             content: native.content.clone(),
             tool_choice: ToolChoice::default(),
-            max_tokens: job.reserve,
-            reasoning: Reasoning::Unsaid,
-            cache: Cache::default(),
+            max_tokens: job.reserve.max(least),
+            reasoning,
+            cache,
             retry: Policy::of(&settings.retry, super::LONGEST_WAIT),
             limits: Limits {
                 stall: Duration::from_secs(settings.compaction.stall_seconds),
@@ -118,20 +260,30 @@ impl Writer<'_> {
                 (self.tell)(Step::Request(purpose, update));
             }
         };
-        let mut items = match job.access.routes.ask(&request, &tell).await {
-            Ok(Answered { answer, .. }) => match answer.beside {
-                Beside::Items(items) => items,
-                Beside::Nothing | Beside::Short(_) => Vec::new(),
-            },
-            Err(failed) => return self.reject_native(native, failed.to_string(), Some(failed.data())),
-        };
-        if settings.redaction.enabled {
-            items.iter_mut().for_each(clean_value);
-        }
-        let made = Native { model: native.candidate.model.clone(), items };
-        match made.history() {
-            Some(_) => *self.native.lock().unwrap_or_else(PoisonError::into_inner) = Some(made),
-            None => self.reject_native(native, "its items are no history that it takes back".to_owned(), None),
+        match job.access.routes.ask(&request, &tell).await {
+            Ok(Answered { answer, .. }) => Some(answer),
+            Err(failed) => {
+                self.reject_native(native, failed.to_string(), Some(failed.data()));
+                None
+            }
         }
     }
 }
+
+/// The reason for which an answer has no block.
+fn no_block(stop: &Stop) -> String {
+    match stop {
+        Stop::Length => {
+            "it reached its output limit, or the end of the window, before there was a compaction".to_owned()
+        }
+        Stop::ToolUse => "it called a tool in the place of a compaction".to_owned(),
+        Stop::Refused(why) => format!("its provider refused the compaction: {why}"),
+        Stop::Done => "it answered without a compaction".to_owned(),
+    }
+}
+
+/// The least limit of an answer with a block, in tokens: the provider's page asks for several thousand, its thinking included.
+const LEAST_ANSWER: u64 = 8_192;
+
+/// The longest wait for a list of models.
+const LONGEST_LIST: Duration = Duration::from_secs(10);

@@ -42,6 +42,7 @@ pub(in crate::session::core) fn order(base: &Base, kind: &OperationKind, draft: 
         plan,
         candidates,
         native,
+        view: Some(Box::new(base.state.view())),
         only,
         focus,
         hooks,
