@@ -2,36 +2,20 @@
 //! thinking with a hash of what stood before it.
 
 use crate::{
-    provider::{Asked, Format, Provider, Step},
+    provider::{Asked, Format, Provider, Step, claude},
     summarizing::{self, good_model},
     support::*,
     turning,
     wire::{Dice, cases},
 };
 use serde_json::{Value, json};
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 const MODEL: &str = "anthropic/claude-opus-5-5";
 const HEADER: &str = "thinking-binding-controls-2026-08-01";
 
-/// A JSON value without the marks of the cache, which bind nothing.
-fn without_marks(mut value: Value) -> Value {
-    match &mut value {
-        Value::Object(fields) => {
-            fields.remove("cache_control");
-            fields.values_mut().for_each(|value| *value = without_marks(value.take()));
-        }
-        Value::Array(values) => values.iter_mut().for_each(|value| *value = without_marks(value.take())),
-        _ => {}
-    }
-    value
-}
-
 /// The signature of thinking after these messages and these blocks of its own answer.
 fn signature(body: &Value, messages: &[Value], blocks: &[Value]) -> String {
-    let mut hasher = DefaultHasher::new();
-    without_marks(json!([body["system"], body["tools"], messages, blocks])).to_string().hash(&mut hasher);
-    format!("{:x}", hasher.finish())
+    claude::of_thinking(body, messages, blocks)
 }
 
 /// The answers in a request whose thinking goes back. Fails where some of it is bound to something else.
@@ -48,7 +32,10 @@ fn replayed(answer: &Value) -> usize {
         }
     }
     // The header and the field come together, and with thinking alone.
-    let controls = answer["headers"]["anthropic-beta"] == HEADER;
+    let betas = answer["headers"]["anthropic-beta"].as_str().unwrap_or_default();
+    let has_beta = |beta: &str| betas.split(',').any(|it| it == beta);
+    assert_eq!(claude::objection_to(body, &has_beta), None, "{body:#}");
+    let controls = has_beta(HEADER);
     let drops = body["thinking"]["block_binding"]["prefix_mismatch_behavior"] == "drop_block";
     assert_eq!([controls, drops], [found > 0; 2], "{answer:#}");
     found
@@ -63,12 +50,25 @@ struct Host {
     answered: usize,
     /// Whether answers have usage.
     reports: bool,
+    /// The requests with a block of the provider's own compaction.
+    blocks: usize,
 }
 
 impl Host {
     fn start() -> Self {
+        Self::with("claude-opus-5-5", json!({}))
+    }
+
+    /// A host whose first model compacts on demand at this provider.
+    fn compacting_at(provider: &Provider) -> Self {
+        let at = json!({"api": "anthropic", "baseUrl": provider.base_url(), "nativeCompaction": true});
+        Self::with("claude-opus-5-5", at)
+    }
+
+    fn with(id: &str, more: Value) -> Self {
         let home = Home::new();
-        let model = json!({"provider": "anthropic", "id": "claude-opus-5-5", "contextWindow": 60_000});
+        let mut model = json!({"provider": "anthropic", "id": id, "contextWindow": 60_000});
+        model.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
         let other = json!({"provider": "anthropic", "id": "claude-opus-4-6", "contextWindow": 60_000});
         let settings = json!({"models": [model, other], "compaction": {"speculative": false, "enabled": false}});
         home.settings(&settings.to_string());
@@ -76,7 +76,7 @@ impl Host {
         let tools = json!([{"name": "shell", "inputSchema": {"type": "object"}}]);
         let session = daemon.new_session(json!({"cwd": "/project", "model": MODEL, "thinkingLevel": "high",
             "systemPrompt": "Be brief.", "tools": tools}));
-        Self { daemon, session, turn: 0, answered: 0, reports: false }
+        Self { daemon, session, turn: 0, answered: 0, reports: false, blocks: 0 }
     }
 
     fn of(&mut self, method: &str, mut params: Value) -> Result<Value, Value> {
@@ -115,6 +115,7 @@ impl Host {
         let context = self.context();
         let thinks = context["model"].as_str() == Some(MODEL) || context["model"]["id"] == "claude-opus-5-5";
         let found = replayed(&context);
+        self.blocks += usize::from(context["body"]["messages"][0]["content"][0]["type"] == "compaction");
         let messages = context["body"]["messages"].as_array().expect("messages").clone();
         let signed = signature(&context["body"], &messages, &[]);
         let mut content = vec![];
@@ -363,90 +364,113 @@ fn a_level_without_thinking_sends_none_back_to_a_model_that_takes_the_level() {
 /// Thinking that a request has is valid, and the thinking of the last request is in it if nothing was rewritten since.
 #[test]
 fn thinking_is_valid_in_random_sessions() {
-    let mut seen = 0;
+    let seen = (0..u64::from(cases("ABRIDGED_BOUND", 2, 6)))
+        .map(|seed| random_session(&mut Host::start(), seed))
+        .sum::<usize>();
+    assert!(seen > 100, "{seen} times thinking went back");
+}
+
+/// The same where the provider compacts. Its block is where it is valid: `Host::context` has the provider's objections.
+#[test]
+fn requests_with_blocks_are_valid_in_random_sessions() {
+    let provider = Provider::start(Format::Anthropic);
+    provider.otherwise(|asked: &Asked| match claude::objection(asked) {
+        Some(code) => claude::error(400, &code),
+        None if asked.body["compaction"].is_null() => good_model(asked),
+        None => claude::compacted(asked),
+    });
+    let (mut blocks, mut seen) = (0, 0);
     for seed in 0..u64::from(cases("ABRIDGED_BOUND", 2, 6)) {
-        let (mut host, mut dice) = (Host::start(), Dice::new(seed + 1));
-        host.turn();
-        for _ in 0..100 {
-            let mut is_plain = false;
-            match dice.below(20) {
-                0 => drop(host.of("session/compact", json!({"keepRecentTokens": dice.below(600), "wait": true}))),
-                1 => drop(host.of("session/undo_compaction", json!({}))),
-                2 => drop(host.of("session/pin", json!({"text": format!("Pin {}.", host.turn)}))),
-                3 => drop(host.of("session/unpin", json!({"text": format!("Pin {}.", host.turn)}))),
-                4 => drop(host.of("session/prune", json!({"protectTokens": 50, "minimumSavings": 0}))),
-                5 => {
-                    let prompt = format!("Prompt {}.", dice.below(2));
-                    drop(host.of("session/configure", json!({ "systemPrompt": prompt })));
-                }
-                6 => {
-                    let tool = json!({"name": "shell", "description": format!("{}", dice.below(2)), "inputSchema": {"type": "object"}});
-                    drop(host.of("tools/set", json!({ "tools": [tool] })));
-                }
-                7 => {
-                    let entries = host.of("session/entries", json!({"branch": "active"})).expect("entries");
-                    let entries = entries["entries"].as_array().expect("entries");
-                    let target = dice.pick(entries)["id"].clone();
-                    drop(host.of("session/navigate", json!({"targetEntryId": target, "wait": true})));
-                }
-                8 => {
-                    let model = *dice.pick(&[MODEL, "anthropic/claude-opus-4-6"]);
-                    drop(host.of("session/configure", json!({ "model": model })));
-                }
-                9 => {
-                    // A message between calls and results, and results that come late or never.
-                    host.say();
-                    host.answer(2);
-                    host.say();
-                    if dice.below(2) == 0 {
-                        host.results(dice.below(3));
-                    }
-                }
-                10 => {
-                    // Two answers in a row.
-                    host.answer(0);
-                    host.answer(0);
-                }
-                11 => {
-                    host.reload(json!({}));
-                }
-                12 => {
-                    // The user writes while the model answers.
-                    host.say();
-                    host.answer_after(dice.below(2), |host| host.say());
-                }
-                13 => {
-                    host.say();
-                    host.answer_after(1, |host| drop(host.of("session/pin", json!({"text": "Meanwhile."}))));
-                    host.results(1);
-                }
-                14 => {
-                    let level = *dice.pick(&["off", "low", "high"]);
-                    drop(host.of("session/configure", json!({ "thinkingLevel": level })));
-                }
-                15 => {
-                    host.say();
-                    let prompt = format!("Prompt {}.", dice.below(2));
-                    host.answer_after(0, |host| drop(host.of("session/configure", json!({ "systemPrompt": prompt }))));
-                }
-                16 => {
-                    host.say();
-                    let compact = json!({"keepRecentTokens": 300, "wait": true});
-                    host.answer_after(0, |host| drop(host.of("session/compact", compact)));
-                }
-                17 => {
-                    host.append(json!({"role": "user", "content": " \n"}));
-                    host.answer(0);
-                }
-                _ => is_plain = true,
-            }
-            let [first, second] = host.turn();
-            seen += first.unwrap_or(0);
-            assert!(
-                !is_plain || second.is_none_or(|second| second > 0),
-                "seed {seed}: the answer of this turn goes back"
-            );
-        }
+        let mut host = Host::compacting_at(&provider);
+        seen += random_session(&mut host, seed + 100);
+        blocks += host.blocks;
     }
-    assert!(seen > 100, "{seen} answers went back in first requests");
+    let objections: Vec<_> = provider.asked().iter().filter_map(claude::objection).collect();
+    assert!(objections.is_empty(), "{objections:?}");
+    assert!(seen > 50 && blocks > 10, "{seen} times thinking went back, and {blocks} times a block");
+}
+
+/// A random session. Returns the number of requests in which thinking went back.
+fn random_session(host: &mut Host, seed: u64) -> usize {
+    let (mut dice, mut seen) = (Dice::new(seed + 1), 0);
+    host.turn();
+    host.turn();
+    for _ in 0..100 {
+        let mut is_plain = false;
+        match dice.below(20) {
+            0 => drop(host.of("session/compact", json!({"keepRecentTokens": dice.below(600), "wait": true}))),
+            1 => drop(host.of("session/undo_compaction", json!({}))),
+            2 => drop(host.of("session/pin", json!({"text": format!("Pin {}.", host.turn)}))),
+            3 => drop(host.of("session/unpin", json!({"text": format!("Pin {}.", host.turn)}))),
+            4 => drop(host.of("session/prune", json!({"protectTokens": 50, "minimumSavings": 0}))),
+            5 => {
+                let prompt = format!("Prompt {}.", dice.below(2));
+                drop(host.of("session/configure", json!({ "systemPrompt": prompt })));
+            }
+            6 => {
+                let tool = json!({"name": "shell", "description": format!("{}", dice.below(2)), "inputSchema": {"type": "object"}});
+                drop(host.of("tools/set", json!({ "tools": [tool] })));
+            }
+            7 => {
+                let entries = host.of("session/entries", json!({"branch": "active"})).expect("entries");
+                let entries = entries["entries"].as_array().expect("entries");
+                let target = dice.pick(entries)["id"].clone();
+                drop(host.of("session/navigate", json!({"targetEntryId": target, "wait": true})));
+            }
+            8 => {
+                let model = *dice.pick(&[MODEL, "anthropic/claude-opus-4-6"]);
+                drop(host.of("session/configure", json!({ "model": model })));
+            }
+            9 => {
+                // A message between calls and results, and results that come late or never.
+                host.say();
+                host.answer(2);
+                host.say();
+                if dice.below(2) == 0 {
+                    host.results(dice.below(3));
+                }
+            }
+            10 => {
+                // Two answers in a row.
+                host.answer(0);
+                host.answer(0);
+            }
+            11 => {
+                host.reload(json!({}));
+            }
+            12 => {
+                // The user writes while the model answers.
+                host.say();
+                host.answer_after(dice.below(2), |host| host.say());
+            }
+            13 => {
+                host.say();
+                host.answer_after(1, |host| drop(host.of("session/pin", json!({"text": "Meanwhile."}))));
+                host.results(1);
+            }
+            14 => {
+                let level = *dice.pick(&["off", "low", "high"]);
+                drop(host.of("session/configure", json!({ "thinkingLevel": level })));
+            }
+            15 => {
+                host.say();
+                let prompt = format!("Prompt {}.", dice.below(2));
+                host.answer_after(0, |host| drop(host.of("session/configure", json!({ "systemPrompt": prompt }))));
+            }
+            16 => {
+                host.say();
+                let compact = json!({"keepRecentTokens": 300, "wait": true});
+                host.answer_after(0, |host| drop(host.of("session/compact", compact)));
+            }
+            17 => {
+                host.append(json!({"role": "user", "content": " \n"}));
+                host.answer(0);
+            }
+            _ => is_plain = true,
+        }
+        let [first, second] = host.turn();
+        seen += first.unwrap_or(0);
+        assert!(!is_plain || second.is_none_or(|second| second > 0), "seed {seed}: the answer of this turn goes back");
+    }
+    seen
 }

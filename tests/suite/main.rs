@@ -74,6 +74,7 @@ mod mutator;
 mod named_models;
 mod native;
 mod navigating;
+mod on_demand;
 mod others;
 mod overhead;
 mod overnight;
