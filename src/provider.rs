@@ -29,6 +29,7 @@ pub use dialect::{Dialect, Model};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 pub use trouble::{Reach, Trouble, TroubleKind};
 
 /// The wire formats.
@@ -129,6 +130,9 @@ pub struct Request {
     pub history: Vec<Value>,
     /// The conversation, oldest first.
     pub turns: Vec<Turn>,
+    /// A message of the user after the conversation. What stands before it has the same bytes as without it, marks of the cache
+    /// included.
+    pub question: Option<String>,
     /// The tools, each `{name, description, inputSchema}`.
     pub tools: Vec<Value>,
     /// Whether the model may call the tools.
@@ -351,6 +355,17 @@ impl Encoded {
     #[must_use]
     pub fn new(path: impl Into<String>, body: Value) -> Self {
         Self { path: path.into(), body, headers: Vec::new() }
+    }
+}
+
+impl Request {
+    /// The conversation with the message after it.
+    #[must_use]
+    pub fn all_turns(&self) -> Cow<'_, [Turn]> {
+        match &self.question {
+            None => Cow::Borrowed(&self.turns),
+            Some(question) => Cow::Owned(self.turns.iter().cloned().chain([Turn::user(question.clone())]).collect()),
+        }
     }
 }
 

@@ -15,6 +15,7 @@ pub struct Content {
     turns: Vec<Turn>,
     tools: Vec<Value>,
     has_bound_thinking: bool,
+    question: Option<String>,
     instructions: Option<String>,
 }
 
@@ -23,7 +24,7 @@ impl Content {
     #[must_use]
     pub fn live(request: provider::Request) -> Self {
         let provider::Request { system, history, turns, tools, has_bound_thinking, .. } = request;
-        Self { system, history, turns, tools, has_bound_thinking, instructions: None }
+        Self { system, history, turns, tools, has_bound_thinking, question: None, instructions: None }
     }
 
     /// The same with instructions for the provider's own compaction.
@@ -40,7 +41,9 @@ impl Content {
             content.has_bound_thinking = false;
             content.system = content.system.map(|text| secrets.clean(&text).into_string());
             content.turns.iter_mut().for_each(clean);
-            content.history.iter_mut().chain(&mut content.tools).for_each(clean_value);
+            // A block with a signature was made of what its model may see, and is of no use changed.
+            let unsigned = content.history.iter_mut().filter(|item| item.get("signature").is_none());
+            unsigned.chain(&mut content.tools).for_each(clean_value);
         }
         content
     }
@@ -52,11 +55,16 @@ impl Content {
         Self { system, turns, ..Self::default() }
     }
 
-    /// The same with one more message of the user at its end.
+    /// The same with one more message of the user at its end. It changes no byte before it.
     #[must_use]
-    pub fn then(mut self, question: Clean) -> Self {
-        self.turns.push(Turn::user(question.into_string()));
-        self
+    pub fn then(self, question: Clean) -> Self {
+        Self { question: Some(question.into_string()), ..self }
+    }
+
+    /// The message of the user after its turns.
+    #[must_use]
+    pub fn question(&self) -> Option<&str> {
+        self.question.as_deref()
     }
 
     /// The system prompt.

@@ -186,6 +186,7 @@ impl Request {
             system: self.content.system().map(str::to_owned),
             history: self.content.history().to_vec(),
             turns: self.content.turns().to_vec(),
+            question: self.content.question().map(str::to_owned),
             tools: self.content.tools().to_vec(),
             tool_choice: self.tool_choice,
             max_tokens: match output {

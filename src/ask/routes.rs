@@ -370,7 +370,7 @@ impl Routes {
             origin: request.origin.clone(),
             purpose: request.purpose,
             system: request.content.system().map(str::to_owned),
-            messages: messages::messages(request.content.turns(), model, self.clock.timestamp_ms()),
+            messages: messages::messages(&request.for_provider().all_turns(), model, self.clock.timestamp_ms()),
             tools: request.content.tools().to_vec(),
             max_tokens: request.max_tokens,
             model: model.clone(),

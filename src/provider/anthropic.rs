@@ -100,7 +100,11 @@ impl WireFormat for Anthropic {
 /// The path and the body of a request.
 fn encode(request: &Request, delivery: Delivery) -> Encoded {
     let dialect = &request.model.dialect.anthropic;
-    let steps = steps::steps(&request.turns, Ids::UpTo(64));
+    // After a block an answer may come first.
+    let steps = match request.history.first() {
+        None => steps::steps(&request.turns, Ids::UpTo(64)),
+        Some(_) => steps::continued(&request.turns, Ids::UpTo(64)),
+    };
     let fields = dialect.thinking_fields(request, &steps);
     let mut body = json!({ "model": request.model.id, "max_tokens": fields.max_tokens });
     let cached = request.cache != Cache::Never;
@@ -122,6 +126,7 @@ fn encode(request: &Request, delivery: Delivery) -> Encoded {
     }
     let mut messages = messages(&steps, fields.replays);
     match request.compaction {
+        None if request.question.is_some() => {}
         None => end_with_a_question(&mut messages, dialect, &fields),
         Some(_) if messages.last().is_some_and(|last| last["role"] == "assistant") => trim_end(messages.last_mut()),
         Some(_) => {}
@@ -134,8 +139,14 @@ fn encode(request: &Request, delivery: Delivery) -> Encoded {
             }
         }
     }
+    if let Some(question) = &request.question {
+        messages.push(json!({ "role": "user", "content": [{ "type": "text", "text": question }] }));
+    }
     let mut betas = Vec::new();
     if let Some(block) = request.history.first() {
+        if messages.is_empty() {
+            messages.push(json!({ "role": "user", "content": [{ "type": "text", "text": GO_ON }] }));
+        }
         messages.insert(0, json!({ "role": "assistant", "content": [block] }));
         betas.push(COMPACTION);
     }

@@ -78,7 +78,7 @@ impl WireFormat for Google {
 /// The path and the body of a request.
 fn encode(request: &Request, delivery: Delivery) -> Encoded {
     let dialect = &request.model.dialect.google;
-    let mut body = json!({ "contents": contents(dialect.generation, &request.turns) });
+    let mut body = json!({ "contents": contents(dialect.generation, &request.all_turns()) });
     if let Some(system) = request.system.as_deref().filter(|system| !system.is_empty()) {
         body["systemInstruction"] = json!({ "parts": [{ "text": system }] });
     }

@@ -183,6 +183,7 @@ fn messages(request: &Request, dialect: &Dialect) -> Vec<Value> {
     if !images.is_empty() {
         messages.push(user(&images));
     }
+    messages.extend(request.question.as_ref().map(|question| user(&[Content::Text(question.as_str().into())])));
     messages
 }
 

@@ -98,7 +98,10 @@ const LONGEST_CACHE_KEY: usize = 64;
 const NO_OUTPUT: &str = "(no output)";
 
 fn input(request: &Request) -> Vec<Value> {
-    appended(request.history.clone(), &request.turns)
+    let mut items = appended(request.history.clone(), &request.turns);
+    let asks = |question: &String| json!({ "type": "message", "role": "user", "content": [{ "type": "input_text", "text": question }] });
+    items.extend(request.question.as_ref().map(asks));
+    items
 }
 
 fn appended(history: Vec<Value>, turns: &[Turn]) -> Vec<Value> {

@@ -9,7 +9,8 @@ pub const LARGEST_ANSWER: u64 = 1 << 20;
 /// The request for a summary. Its path is empty, because the setting names the whole address.
 #[must_use]
 pub fn encode(request: &Request) -> Encoded {
-    let parts = request.turns.iter().flat_map(|turn| match turn {
+    let turns = request.all_turns();
+    let parts = turns.iter().flat_map(|turn| match turn {
         Turn::User(parts) | Turn::Assistant(parts) => parts.as_slice(),
         Turn::Result(outcome) => outcome.parts.as_slice(),
     });

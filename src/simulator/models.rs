@@ -314,7 +314,7 @@ impl Provider for Models {
         stall: Duration,
         told: &'a mut (dyn FnMut(&Delta) + Send),
     ) -> Pending<'a, Result<Answer, Trouble>> {
-        let prompt = prompt(&request.turns);
+        let prompt = prompt(&request.all_turns());
         let system = request.system.as_deref().unwrap_or_default();
         let receipt = self.receive(&request.model.id, By::Provider, &prompt, system, request.max_tokens);
         Box::pin(async move {

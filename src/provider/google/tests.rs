@@ -89,6 +89,7 @@ fn a_whole_request() {
         cache: super::super::Cache::Prefix("s".into()),
         has_bound_thinking: false,
         compaction: None,
+        question: None,
     };
     let expected = json!({
         "contents": [{ "role": "user", "parts": [

@@ -95,6 +95,7 @@ fn a_whole_request() {
         cache: Cache::Prefix("s".repeat(80)),
         has_bound_thinking: false,
         compaction: None,
+        question: None,
     };
     let expected = json!({
         "model": "gpt-5.2",
