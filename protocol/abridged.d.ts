@@ -986,6 +986,8 @@ export interface StatusAnswer {
   waiting: WaitingOperation[];
   /** Tokens that models took for work beside the turns. */
   spent: Spent;
+  /** The requests for the summary in force. Absent where no model was asked for it. */
+  summary?: SummaryStatus | null;
   /** Hooks that the client answers for this session. Absent where there is none. */
   hooks?: HooksInForce | null;
   /** Number of disk operations: `{writes, fsyncs}`. */
@@ -1112,6 +1114,34 @@ export interface SpentInHour {
   most: number | null;
   /** Tokens that are left; null: no limit. */
   left: number | null;
+}
+
+/** The requests for the summary in force. */
+export interface SummaryStatus {
+  /** Compaction of the summary. */
+  entryId: EntryId;
+  /** Form of the requests; null where no model wrote the summary, and for a provider's own compaction. */
+  form: SummaryForm | null;
+  /** Savings by the provider's cache; null where nothing was read from it. */
+  saved: Saved | null;
+}
+
+/** The form of the requests to a model for a summary. */
+export type SummaryForm =
+  /** The session's own request, which its provider has in its cache, with the prompt as one more message. */
+  | "live_request"
+  /** The conversation as a text. */
+  | "transcript";
+
+/** Savings of requests by the provider's cache. */
+export interface Saved {
+  /** Input that was read from the cache, in tokens. */
+  tokens: number;
+  /**
+   * The difference to the price of the same input without a cache, in dollars; null where the prices of the model are
+   * not known.
+   */
+  dollars: number | null;
 }
 
 /** The hooks in force of a session. */
@@ -2326,6 +2356,13 @@ export interface CompactionResult {
   method: SummaryMethod;
   /** Model of the summary; null for a method without a model. */
   model: ModelRef | null;
+  /**
+   * Form of the requests to the model of the summary; absent for a method without a model, and for a provider's own
+   * compaction.
+   */
+  form?: SummaryForm | null;
+  /** Savings by the provider's cache; absent where nothing was read from it. */
+  saved?: Saved | null;
   /**
    * Origins of the two parts of a split turn's summary, where they differ: one was extracted, or two models wrote
    * them.

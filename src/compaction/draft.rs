@@ -4,7 +4,9 @@ use super::{images, plan::Plan};
 use crate::{
     conversation::{
         context::{self, Context},
-        entry::{self, Attempts, CarriedCalibration, ContextEdit, Entry, Preserved, Stamp, native::Kind},
+        entry::{
+            self, Attempts, CarriedCalibration, CarriedSummary, ContextEdit, Entry, Preserved, Stamp, native::Kind,
+        },
         path::Path,
         spending::Spending,
     },
@@ -172,6 +174,7 @@ impl Draft {
                 by: Some(native.model.clone()),
                 rejected: self.made.rejected.clone(),
                 usage: self.made.usage,
+                saved: self.made.saved,
                 ..Made::default()
             },
         }
@@ -233,7 +236,10 @@ impl Draft {
         }
         let history = self.native.as_ref().and_then(|native| native.history());
         let of_openai = history.as_ref().filter(|history| *history.kind() == Kind::Items);
-        preserved.native_items = of_openai.map(|history| history.items().len() as u64);
+        preserved.summary = CarriedSummary {
+            requests: self.made.requests(),
+            native_items: of_openai.map(|history| history.items().len() as u64),
+        };
         let mut ours = preserved.of_entry(&stamp.id);
         if let Some(by) = &self.made.by {
             ours["summarizer"] = json!(by);

@@ -4,6 +4,7 @@
 mod archive;
 mod compaction;
 mod cost;
+mod edit;
 mod escapes;
 mod head;
 mod header;
@@ -14,12 +15,14 @@ mod preserved;
 mod requested;
 mod reset;
 mod stamps;
+mod summarized;
 mod system;
 mod todos;
 mod unparsed;
 mod writing;
 
 pub use compaction::Compaction;
+pub use edit::{ContextEdit, Replacement};
 pub use head::{Head, text};
 pub use header::{Header, HeaderKind};
 pub use mirror::{CARRIED, Mark, Mirror};
@@ -28,6 +31,7 @@ pub use preserved::{Attempts, CarriedCalibration, CarriedMessage, CarriedModel, 
 pub use requested::{Gap, Requested};
 pub use reset::Reset;
 pub use stamps::{Stamp, Stamps, milliseconds, timestamp};
+pub use summarized::{CarriedSummary, SummaryForm, SummaryRequests};
 pub use todos::{CarriedTodos, Todo, TodoState};
 pub use unparsed::Unparsed;
 pub use writing::{line, one_line, raw};
@@ -45,7 +49,7 @@ use crate::{
     text::{faults, values},
 };
 use escapes::without_half_pairs;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Value;
 use std::{
     borrow::Cow,
@@ -149,23 +153,6 @@ pub struct CustomMessage {
     /// The content.
     pub content: message::Content,
     json: Range<usize>,
-}
-
-/// A `context_edit` entry.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ContextEdit {
-    /// The entry that is edited.
-    pub target_id: EntryId,
-    /// `{content}`, or null to leave the entry out.
-    pub replacement: Option<Replacement>,
-}
-
-/// The content in the place of an edited message's content.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-pub struct Replacement {
-    /// A text or blocks.
-    pub content: Unparsed,
 }
 
 /// A `custom` entry.

@@ -621,7 +621,7 @@ impl Preserved {
             attempts: Attempts::default(),
             summary_times: Vec::new(),
             todos: None,
-            native_items: None,
+            summary: Default::default(),
             spent: None,
         }
     }

@@ -121,6 +121,20 @@ pub fn cost(settings: &Settings, model: &ModelRef, usage: &Usage) -> Option<Cost
     Some(Cost { input, output, cache_read, cache_write, total })
 }
 
+/// The part of the price of a request that the provider's cache saved, in dollars. None where the prices of the model are
+/// unknown.
+#[must_use]
+pub fn saved_by_cache(settings: &Settings, model: &ModelRef, usage: &Usage) -> Option<f64> {
+    listed(settings, model)?;
+    let rates = rates(settings, Some(model));
+    let saved = match rates.basis {
+        // The model is free.
+        Basis::Ratios => 0.0,
+        Basis::Listed | Basis::CacheAssumed => usage.cache_read as f64 * (rates.input - rates.cache_read) / 1e6,
+    };
+    Some(rounded(saved.max(0.0)))
+}
+
 /// Dollars with nine digits after the point: a token of the cheapest model costs more than one of the last.
 fn rounded(dollars: f64) -> f64 {
     (dollars * 1e9).round() / 1e9

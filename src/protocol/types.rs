@@ -43,7 +43,7 @@ use crate::{
         gauge::{Fullness, Source},
         resting::AutoCompaction,
     },
-    conversation::{path::Path, undo},
+    conversation::{entry, path::Path, undo},
     ids::{EntryId, OperationId, SessionId},
     models::ModelRef,
     settings::{Settings, TokenLimit},
@@ -449,12 +449,27 @@ pub struct StatusAnswer {
     pub waiting: Vec<WaitingOperation>,
     /// Tokens that models took for work beside the turns.
     pub spent: Spent,
+    /// The requests for the summary in force. Absent where no model was asked for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<SummaryStatus>,
     /// Hooks that the client answers for this session. Absent where there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hooks: Option<HooksInForce>,
     /// Number of disk operations: `{writes, fsyncs}`.
     #[serde(rename = "_meta")]
     pub meta: Value,
+}
+
+/// The requests for the summary in force.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SummaryStatus {
+    /// Compaction of the summary.
+    pub entry_id: EntryId,
+    /// Form of the requests; null where no model wrote the summary, and for a provider's own compaction.
+    pub form: Option<entry::SummaryForm>,
+    /// Savings by the provider's cache; null where nothing was read from it.
+    pub saved: Option<Saved>,
 }
 
 /// Messages that wait to be sent to the model.

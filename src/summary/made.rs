@@ -1,5 +1,6 @@
 //! The origin of a summary.
 
+pub use crate::conversation::entry::{SummaryForm, SummaryRequests};
 use crate::{conversation::message::Usage, ids::ModelRef, models::candidates::Candidate};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
@@ -85,6 +86,9 @@ pub struct Made {
     /// The origins of its parts, where they differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parts: Option<Box<PartOrigins>>,
+    /// The form of the requests for it; `None` where no model wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub form: Option<SummaryForm>,
     /// The rejected candidates.
     pub rejected: Vec<Rejected>,
     /// The tokens that a request or a whole summary would have taken, where no model was asked because too few were left.
@@ -93,6 +97,9 @@ pub struct Made {
     /// The tokens of all requests for it together; `None` where no model was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
+    /// The part of the price of these requests that their providers' caches saved, in dollars; `None` where a price is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saved: Option<f64>,
 }
 
 /// A candidate that did not become the summary.
@@ -130,6 +137,18 @@ impl Made {
         let written = if parts.history.is_extracted() { &parts.turn_prefix } else { &parts.history };
         let PartOrigin { method, model: by } = written.clone();
         Self { method, by, parts: (parts.history != parts.turn_prefix).then(|| Box::new(parts)), ..Self::default() }
+    }
+
+    /// The requests for it. None where no model was asked.
+    #[must_use]
+    pub fn requests(&self) -> Option<SummaryRequests> {
+        let (form, dollars) = (self.form, self.saved);
+        self.usage.map(|usage| SummaryRequests {
+            form,
+            cached: usage.cache_read,
+            input: usage.input.saturating_add(usage.cache_write),
+            dollars,
+        })
     }
 
     /// Whether the summary was extracted, because no candidate supplied one.

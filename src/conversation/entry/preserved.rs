@@ -1,6 +1,6 @@
 //! The state that a compaction carries, so that a reader needs no entry before the first kept one.
 
-use super::{CarriedTodos, ContextEdit, Entry, archive::Archive, native::NativeHistory};
+use super::{CarriedSummary, CarriedTodos, ContextEdit, Entry, archive::Archive, native::NativeHistory};
 use crate::{
     conversation::{spending::Spending, tokens::calibration::Calibration},
     ids::{EntryId, ModelRef},
@@ -70,10 +70,9 @@ pub struct Preserved {
     /// The open tasks of the agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub todos: Option<CarriedTodos>,
-    /// The number of the first items of `openaiRemoteCompaction.replacementHistory` that stand for the summarized part. The
-    /// items after them, which earlier versions wrote, repeat kept entries.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub native_items: Option<u64>,
+    /// The making of the summary.
+    #[serde(flatten)]
+    pub summary: CarriedSummary,
     /// The costs of all entries before this compaction, on any branch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spent: Option<Spending>,
@@ -185,7 +184,7 @@ impl Stored {
         // An invalid part counts as missing, because another program may have written it.
         let abridged = Some(abridged).filter(|it| is_own && it.is_object());
         let abridged = abridged.and_then(|abridged| Preserved::deserialize(abridged).ok()).map(Arc::new);
-        let ours = abridged.as_ref().and_then(|ours| ours.native_items);
+        let ours = abridged.as_ref().and_then(|ours| ours.summary.native_items);
         // A history beside data of this program, without a count, is a hook's or was inherited, and is stale.
         let is_stale = abridged.is_some() && ours.is_none();
         let native = Some(native).filter(|native| !native.is_null() && !is_stale);

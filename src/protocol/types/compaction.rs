@@ -16,7 +16,7 @@ pub use crate::{
     compaction::request::Initiator,
     summary::{
         lost::Lost,
-        made::{PartOrigins, Rejected, SummaryMethod},
+        made::{PartOrigins, Rejected, SummaryForm, SummaryMethod, SummaryRequests},
     },
 };
 
@@ -310,6 +310,12 @@ pub struct CompactionResult {
     pub method: SummaryMethod,
     /// Model of the summary; null for a method without a model.
     pub model: Option<ModelRef>,
+    /// Form of the requests to the model of the summary; absent for a method without a model, and for a provider's own compaction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub form: Option<SummaryForm>,
+    /// Savings by the provider's cache; absent where nothing was read from it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub saved: Option<Saved>,
     /// Origins of the two parts of a split turn's summary, where they differ: one was extracted, or two models wrote them.
     /// `method` and `model` are then those of the part by a model, or of the history.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -328,6 +334,25 @@ pub struct CompactionResult {
     /// frame would exceed 60 KiB, the last ones are left out: the compaction entry has an edit for each entry that is cut.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub shortened: Vec<ShortenedEntry>,
+}
+
+/// Savings of requests by the provider's cache.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Saved {
+    /// Input that was read from the cache, in tokens.
+    pub tokens: u64,
+    /// The difference to the price of the same input without a cache, in dollars; null where the prices of the model are not known.
+    pub dollars: Option<f64>,
+}
+
+impl Saved {
+    /// The savings of requests. None where nothing was read from a cache.
+    #[must_use]
+    pub fn of(requests: SummaryRequests) -> Option<Self> {
+        let SummaryRequests { cached, dollars, .. } = requests;
+        (cached > 0).then_some(Self { tokens: cached, dollars })
+    }
 }
 
 /// Tokens of requests, in the form of a message's `usage`.

@@ -1,11 +1,12 @@
 //! `session/status`, and the answer to `session/load` of a session that is open.
 
 use crate::{
+    conversation::path::Path,
     log::Access,
     protocol::{
         SessionStatus,
         errors::Failure,
-        types::{LoadAnswer, LoadParams, SessionParams, StatusAnswer},
+        types::{LoadAnswer, LoadParams, Saved, SessionParams, StatusAnswer, SummaryStatus},
     },
     session::{
         core::{
@@ -42,9 +43,17 @@ pub fn answer(core: &Core) -> StatusAnswer {
         operations: base.operations.list(),
         waiting: core.upkeep.after_turn.status().into_iter().collect(),
         spent: base.costs.spent(&base.facts()),
+        summary: summary(base.state.path()),
         hooks: base.hooks.in_force(),
         meta: json!({ "writes": stats.writes, "fsyncs": stats.fsyncs }),
     }
+}
+
+/// The requests for the summary in force.
+fn summary(path: &Path) -> Option<SummaryStatus> {
+    let entry = &path[path.compaction()?];
+    let requests = entry.compaction()?.preserved()?.summary.requests?;
+    Some(SummaryStatus { entry_id: entry.id.clone(), form: requests.form, saved: Saved::of(requests) })
 }
 
 /// The result of a `session/load` of a session that is open. It takes over the model, the system prompt, the tools and the

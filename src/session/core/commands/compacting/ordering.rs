@@ -7,7 +7,7 @@ use crate::{
     session::{
         core::base::Base,
         hooks::Hooks,
-        jobs::{DraftOrder, Focus, Job, PlanMade, hooks::HookOrder},
+        jobs::{DraftOrder, Focus, Job, LiveOrder, PlanMade, hooks::HookOrder},
         kind::OperationKind,
         stop::Stop,
     },
@@ -35,6 +35,7 @@ pub(in crate::session::core) fn order(base: &Base, kind: &OperationKind, draft: 
     let tokens = base.costs.tokens_for(trigger, most, &base.facts());
     let PlanMade { planned: Planned { plan, .. }, candidates, native, only } = made;
     let hooks = hooks_of(kind, &base.hooks);
+    let is_warm = base.is_cache_warm();
     base.effects.start(Job::Draft(DraftOrder {
         id,
         trigger,
@@ -42,7 +43,7 @@ pub(in crate::session::core) fn order(base: &Base, kind: &OperationKind, draft: 
         plan,
         candidates,
         native,
-        view: Some(Box::new(base.state.view())),
+        live: Some(LiveOrder { view: Box::new(base.state.view()), is_warm }),
         only,
         focus,
         hooks,

@@ -3,7 +3,7 @@
 use crate::{
     compaction::draft::Draft,
     conversation::entry::{self, Entry},
-    protocol::types::{CompactionResult, Extent, MessageUsage, ShortenedEntry},
+    protocol::types::{CompactionResult, Extent, MessageUsage, Saved, ShortenedEntry},
     wire::transport::escaped_len,
 };
 
@@ -35,7 +35,9 @@ pub fn whole(entry: &Entry, draft: &Draft) -> Option<Box<CompactionResult>> {
         details: compaction.details.as_ref().map(entry::Unparsed::read).unwrap_or_default(),
         from_hook: compaction.from_hook(),
         method: made.method,
+        saved: made.requests().and_then(Saved::of),
         model: made.by,
+        form: made.form,
         parts: made.parts.map(|parts| *parts),
         rejected: made.rejected,
         usage: made.usage.map(MessageUsage::from),

@@ -101,7 +101,7 @@ pub(super) fn begin(base: &mut Base, params: CompactParams, authors: Authors, ti
             candidates,
             // A host cannot replay the provider's own compaction.
             native: None,
-            view: None,
+            live: None,
             only,
             settings,
             deadline: None,
