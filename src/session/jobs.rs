@@ -8,7 +8,7 @@ pub mod export;
 pub mod fitting;
 pub mod floor;
 pub mod hooks;
-pub mod on_demand;
+pub mod live;
 pub mod pool;
 pub mod progress;
 pub mod search;
@@ -197,6 +197,14 @@ impl Focus {
     }
 }
 
+/// The requests of a session.
+pub struct LiveOrder {
+    /// The view on its path.
+    pub view: Box<View>,
+    /// Whether the provider of its model has the last one in its cache.
+    pub is_warm: bool,
+}
+
 /// A draft that is to be made.
 pub struct DraftOrder {
     /// Its operation.
@@ -215,8 +223,8 @@ pub struct DraftOrder {
     pub candidates: Vec<Result<Candidate, Unfit>>,
     /// The provider's own compaction, where it has one.
     pub native: Option<Box<NativeOrder>>,
-    /// The view on the path, for requests that begin as the session's own do. None where a host goes on with the result.
-    pub view: Option<Box<View>>,
+    /// The requests of the session. None where a host goes on with the result.
+    pub live: Option<LiveOrder>,
     /// The only model that may write the summary. Without its summary there is no draft.
     pub only: Option<ModelRef>,
     /// The settings in force.

@@ -161,7 +161,7 @@ impl World {
             hooks: None,
             candidates: candidates.into_iter().map(Ok).collect(),
             native: None,
-            view: None,
+            live: None,
             only: None,
             settings: settings(),
             deadline: Some(DEADLINE),

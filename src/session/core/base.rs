@@ -12,6 +12,7 @@ pub(super) use indexing::{IndexBuild, IndexWait};
 use learning::Learning;
 
 use crate::{
+    compaction::prune::cache::Cache,
     compaction::request::{Cause, PlanRequest},
     conversation::entry::{self, Stamps},
     ids::{ModelRef, OperationId},
@@ -246,6 +247,13 @@ impl Base {
             path,
             model,
         }
+    }
+
+    /// Whether the provider of the session's model has the last request in its cache, by the reports on the path and their age.
+    pub fn is_cache_warm(&self) -> bool {
+        let (path, settings) = (self.state.path(), &self.state.settings().settings);
+        let model = self.state.model(path);
+        matches!(Cache::of(path, model.as_ref(), self.stamps.now(), settings.prune.cache_seconds), Cache::Warm { .. })
     }
 
     /// Starts the job that plans maintenance for an operation. `former`: the model before the session's, which may write the

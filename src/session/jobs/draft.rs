@@ -2,12 +2,12 @@
 //! model replaces the extracted one only if it fits too.
 
 use super::{
-    DraftOrder, Focus,
+    DraftOrder, Focus, LiveOrder,
     blocking::blocking,
     defect,
-    floor::{Begun, FloorOrder, is_read_later},
+    floor::{Begun, FloorOrder, Requests, is_read_later},
     hooks::{Additions, Asking, Hooked},
-    on_demand::Live,
+    live::Live,
     progress::{Progress, Tell},
 };
 use crate::{
@@ -25,7 +25,7 @@ use crate::{
     conversation::message::Usage,
     ids::SessionId,
     log::sealed::Blocking,
-    models::{ModelRef, candidates::Candidate},
+    models::{ModelRef, candidates::Candidate, prices},
     prompts::Prompt,
     protocol::errors::Failure,
     redact::Clean,
@@ -70,18 +70,28 @@ pub struct DraftJob {
 /// # Errors
 /// When the job is cancelled, or no draft fits the window.
 pub async fn draft(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Draft, Failure> {
-    let spent: Mutex<Option<Usage>> = Mutex::new(None);
+    let spent: Mutex<Option<Spending>> = Mutex::new(None);
+    let prices = job.order.settings.clone();
     let counted = |step: Progress| {
         if let Progress::Summary(Step::Request(_, Update::Spent(request))) = &step {
             let mut spent = spent.lock().unwrap_or_else(PoisonError::into_inner);
-            *spent = Some(spent.unwrap_or_default().plus(request.usage));
+            let saved = prices::saved_by_cache(&prices.settings, &request.model, &request.usage);
+            *spent = Some(match *spent {
+                None => Spending { usage: request.usage, saved },
+                Some(before) => Spending {
+                    usage: before.usage.plus(request.usage),
+                    saved: before.saved.zip(saved).map(|(one, other)| one + other),
+                },
+            });
         }
         tell(step);
     };
     let (origin, settings, stop) = (origin_of(&job), job.order.settings.clone(), job.order.stop.clone());
     let (hooks, access) = (job.order.hooks.clone(), job.access.clone());
     let mut draft = caught(drafted(job, pool, &counted)).await.unwrap_or_else(|| Err(defect()))?;
-    draft.made.usage = *spent.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(Spending { usage, saved }) = *spent.lock().unwrap_or_else(PoisonError::into_inner) {
+        (draft.made.usage, draft.made.saved) = (Some(usage), saved);
+    }
     let (sourced, stopped) = (settings.clone(), stop.clone());
     let lost = move |draft| with_lost(draft, &sourced.settings, &|| stopped.requested());
     // A small span takes less time than the way to another thread.
@@ -100,6 +110,13 @@ pub async fn draft(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Dra
     blocking(pool, move || Ok(ladder::completed(draft))).await
 }
 
+/// The tokens of requests, and the dollars that their providers' caches saved.
+#[derive(Clone, Copy)]
+struct Spending {
+    usage: Usage,
+    saved: Option<f64>,
+}
+
 fn origin_of(job: &DraftJob) -> Origin {
     Origin { session: job.session.clone(), operation: job.order.id.clone(), trigger: job.order.trigger }
 }
@@ -116,7 +133,7 @@ fn with_lost(mut draft: Draft, settings: &Settings, stop: &dyn Fn() -> bool) -> 
 
 async fn drafted(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Draft, Failure> {
     let DraftJob { session, order, access, may_block } = job;
-    let DraftOrder { id, trigger, plan, mut focus, hooks, candidates, native, view, only, settings, .. } = order;
+    let DraftOrder { id, trigger, plan, mut focus, hooks, candidates, native, live, only, settings, .. } = order;
     let (deadline, tokens, rank, stop) = (order.deadline, order.tokens, order.rank, order.stop);
     let origin = Origin { session: session.clone(), operation: id, trigger };
     let mut additions = Additions::default();
@@ -133,10 +150,14 @@ async fn drafted(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Draft
     let has_wishes = prompt.is_some() || focus != Focus::default();
     // OpenAI takes no wishes.
     let native = native.filter(|native| native.is_on_demand() || !has_wishes);
-    let live = view.zip(may_block).map(|(view, may_block)| Live { view, session: session.clone(), may_block });
+    let live = live.zip(may_block).map(|(LiveOrder { view, is_warm }, may_block)| Live {
+        view,
+        session: session.clone(),
+        may_block,
+        is_warm,
+    });
     let scale = plan.demand.scale;
     let reserve = plan.demand.budget.reserve;
-    let asks = !candidates.is_empty();
     let order = FloorOrder {
         plan,
         focus: focus.clone(),
@@ -146,10 +167,12 @@ async fn drafted(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Draft
         refused,
         live,
     };
-    let (floor, material, native) = match blocking(pool, move || order.begin(asks, native)).await? {
+    let asked = candidates.clone();
+    let (floor, material, requests) = match blocking(pool, move || order.begin(&asked, native)).await? {
         Begun::Alone(draft) => return by_whom_it_must(*draft, only.as_ref()),
-        Begun::Asks { floor, material, native } => (floor, *material, native.map(|native| *native)),
+        Begun::Asks { floor, material, requests } => (floor, *material, *requests),
     };
+    let Requests { native, live } = requests;
     let mut prompts = (*settings.prompts).clone();
     let secrets = settings.settings.redaction.secrets();
     let prompt = prompt.map(|prompt| secrets.clean(&prompt));
@@ -171,6 +194,7 @@ async fn drafted(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Draft
         reserve,
         candidates,
         native,
+        live,
         settings,
         scale,
         deadline,

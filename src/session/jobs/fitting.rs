@@ -168,7 +168,7 @@ impl Fitting {
             hooks: None,
             candidates,
             native: None,
-            view: None,
+            live: None,
             only,
             settings: self.state.settings().clone(),
             deadline: None,

@@ -1,6 +1,10 @@
 //! The draft without a model, under every other: before models are asked, or while they are asked where it fits in any case.
 
-use super::{Focus, blocking::blocking, on_demand::Live};
+use super::{
+    Focus,
+    blocking::blocking,
+    live::{Live, kept_part},
+};
 use crate::{
     ask::pool::Pool,
     compaction::{
@@ -9,6 +13,7 @@ use crate::{
         native::NativeOrder,
         plan::Plan,
     },
+    models::candidates::{Candidate, Unfit},
     protocol::errors::{Failure, Nothing},
     session::stop::Stop,
     settings::{Settings, Sourced},
@@ -17,7 +22,7 @@ use crate::{
         made::Rejected,
         model::{
             material::{Added, Material},
-            writer::NativeJob,
+            writer::{LiveJob, NativeJob},
         },
     },
 };
@@ -51,7 +56,15 @@ pub(super) enum Begun {
     /// The draft. No model is asked.
     Alone(Box<Draft>),
     /// The material for models, with the draft under theirs.
-    Asks { floor: Floor, material: Box<Material>, native: Option<Box<NativeJob>> },
+    Asks { floor: Floor, material: Box<Material>, requests: Box<Requests> },
+}
+
+/// The requests for a draft beside those with a transcript.
+pub(super) struct Requests {
+    /// The provider's own compaction.
+    pub native: Option<NativeJob>,
+    /// The session's own request.
+    pub live: Option<LiveJob>,
 }
 
 /// The largest span that is read before a model is asked, in bytes: about four milliseconds. The limits of its summary are
@@ -65,7 +78,12 @@ pub(super) fn is_read_later(plan: &Plan) -> bool {
 
 impl FloorOrder {
     /// Makes the material for models, and the draft without one where the material depends on it or the span is small.
-    pub fn begin(mut self, asks: bool, native: Option<Box<NativeOrder>>) -> Result<Begun, Failure> {
+    pub fn begin(
+        mut self,
+        candidates: &[Result<Candidate, Unfit>],
+        native: Option<Box<NativeOrder>>,
+    ) -> Result<Begun, Failure> {
+        let asks = !candidates.is_empty();
         // Before a model is asked: its summary would be paid for, and refused.
         self.plan = judged(self.plan, &self.focus)?;
         let (secrets, scale) = (self.settings.settings.redaction.secrets(), self.plan.demand.scale);
@@ -73,7 +91,8 @@ impl FloorOrder {
             (asks && native.is_none() && is_read_later(&self.plan)).then(|| ladder::room_at_once(&self.plan)).flatten();
         if let Some(room) = room.filter(|room| *room >= LEAST_SUMMARY && !self.plan.summarized().is_empty()) {
             let material = Box::new(Material::unread(self.plan.span(), room, secrets, scale));
-            return Ok(Begun::Asks { floor: Floor::Later(Box::new(self)), material, native: None });
+            let requests = Box::new(Requests { native: None, live: self.live_request(&self.plan, candidates) });
+            return Ok(Begun::Asks { floor: Floor::Later(Box::new(self)), material, requests });
         }
         // The model reads the same texts: each is redacted once for both.
         let cleaner = Cleaner::new(&self.settings.settings);
@@ -90,12 +109,19 @@ impl FloorOrder {
         let material = Box::new(Material::of(span, files, cap, &cleaner, scale, &|| stop.requested()));
         let native = match native {
             Some(native) if native.is_on_demand() => {
-                live.and_then(|live| live.compaction(*native, &floor.plan, secrets))
+                live.as_ref().and_then(|live| live.compaction(*native, &floor.plan, secrets))
             }
             native => native.map(|native| native.job(&floor.plan, secrets)),
         };
-        let native = native.map(Box::new);
-        Ok(Begun::Asks { floor: Floor::Made(Box::new(floor)), material, native })
+        let part = || kept_part(floor.plan.kept(), secrets);
+        let live = live.and_then(|live| live.request(floor.plan.path(), part(), candidates));
+        Ok(Begun::Asks { floor: Floor::Made(Box::new(floor)), material, requests: Box::new(Requests { native, live }) })
+    }
+
+    /// The session's own request for a plan.
+    fn live_request(&self, plan: &Plan, candidates: &[Result<Candidate, Unfit>]) -> Option<LiveJob> {
+        let secrets = self.settings.settings.redaction.secrets();
+        self.live.as_ref()?.request(plan.path(), kept_part(plan.kept(), secrets), candidates)
     }
 
     fn draft(self, cleaner: &Cleaner) -> Result<Draft, Failure> {

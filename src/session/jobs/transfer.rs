@@ -10,6 +10,7 @@ pub use reference::{ReferenceOrder, ReferenceText};
 use super::{defect, draft::caught, progress::Tell};
 use crate::{
     ask::{access::ModelAccess, pool::Pool, request::Origin},
+    conversation::path::Path,
     conversation::spending::Trigger,
     ids::{EntryId, ModelRef, OperationId},
     log::{history::route::Route, sealed::Blocking},
@@ -71,6 +72,10 @@ pub struct BranchOrder {
     pub pins: Vec<LeftPin>,
     /// The view on the session, which measures the context at the target.
     pub view: View,
+    /// The path of the old leaf.
+    pub path: Path,
+    /// Whether the provider of the session's model has the last request of that path in its cache.
+    pub is_warm: bool,
     /// The hooks of the session.
     pub hooks: Arc<Hooks>,
     /// Whether the branch is summarized.
@@ -156,9 +161,10 @@ pub async fn transfer(job: TransferJob, pool: &dyn Pool, tell: Tell<'_>) -> Resu
     let making = Making { origin: &origin, settings: &settings, model: model.as_ref(), access: &access, stop: &stop };
     let made = async {
         match work {
-            TransferWork::Branch(order) => {
-                branch::text(&making, Arc::from(order), pool, tell).await.map(Box::new).map(TransferText::Branch)
-            }
+            TransferWork::Branch(order) => branch::text(&making, Arc::from(order), may_block, pool, tell)
+                .await
+                .map(Box::new)
+                .map(TransferText::Branch),
             TransferWork::Reference(order) => {
                 reference::reference(&making, Arc::from(order), pool, tell).await.map(TransferText::Reference)
             }

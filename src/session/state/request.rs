@@ -5,6 +5,7 @@ use crate::{
     compaction::native::{self, Unsent},
     conversation::{
         context::{self, ContextMessage, native::NativeForm, thinking},
+        message::outline::Role,
         path::Path,
     },
     ids::{EntryId, SessionId},
@@ -139,6 +140,18 @@ impl View {
             depends_on_level: !dialect.thinks_at_each_level(),
         };
         thinking::bound_from(path, request)
+    }
+
+    /// Whether the next request for a path begins with the same bytes as the request of its last answer, as far as the path
+    /// shows it.
+    pub fn begins_as_the_last_request(&self, path: &Path) -> bool {
+        let request = thinking::Request {
+            instructions: self.instructions(),
+            forked: self.forked.as_deref(),
+            depends_on_level: true,
+        };
+        let answer = path.iter().rposition(|entry| entry.is_from(Role::Assistant));
+        answer.is_some_and(|place| thinking::bound_from(path, request) <= place)
     }
 
     /// The reasoning that the thinking level of a path asks for; none of a model that is known not to reason.

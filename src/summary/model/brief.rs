@@ -140,7 +140,7 @@ impl Brief {
         }
         self.wishes(Some(ask.most).filter(|_| ask.part != Part::Short)).into_iter().for_each(&mut add);
         if let Some(why) = ask.refused {
-            add(format!("An earlier answer to this could not be used: {why}. Answer anew, and avoid that."));
+            add(anew(why));
         }
         Clean::assembled(text)
     }
@@ -162,17 +162,25 @@ impl Brief {
         lines
     }
 
-    /// The prompt after a conversation that the request has as messages.
+    /// The prompt after a conversation that the request has as messages, for an answer of at most `most` tokens. `part`: the
+    /// sentence about the part of the conversation that it is of. `refused`: the reason for which the answer before was rejected.
     #[must_use]
-    pub fn after_messages(&self, most: u64) -> Clean {
+    pub fn after_messages(&self, most: u64, part: Option<&Clean>, refused: Option<&str>) -> Clean {
         let mut text = self.prompt(Part::History, false).to_owned();
         if !self.context.is_empty() {
             let lines: Vec<_> = self.context.iter().map(|line| format!("- {}", escape_tags(line))).collect();
             add_to(&mut text, &format!("Beside the conversation:\n{}", lines.join("\n")));
         }
+        part.into_iter().for_each(|part| add_to(&mut text, part));
         self.wishes(Some(most)).iter().for_each(|line| add_to(&mut text, line));
+        refused.into_iter().for_each(|why| add_to(&mut text, &anew(why)));
         Clean::assembled(text)
     }
+}
+
+/// The line about an answer that was rejected.
+fn anew(why: &str) -> String {
+    format!("An earlier answer to this could not be used: {why}. Answer anew, and avoid that.")
 }
 
 fn add_to(text: &mut String, line: &str) {

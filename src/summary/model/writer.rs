@@ -4,12 +4,14 @@
 //! A summary runs in a task beside the session and reports its steps. Dropping it cancels its requests. It has no errors:
 //! where no candidate writes a summary, the extracted one stays.
 
+pub mod live;
 mod native;
 mod parts;
 mod redacted;
 #[cfg(test)]
 mod tests;
 
+pub use live::LiveJob;
 pub use native::{Native, NativeJob, NativeKind};
 pub use redacted::Redacted;
 
@@ -37,7 +39,7 @@ use crate::{
     redact::Clean,
     settings::Sourced,
     summary::{
-        made::{Made, PartOrigin, Rejected, SummaryPart},
+        made::{Made, PartOrigin, Rejected, SummaryForm, SummaryPart},
         model::{
             brief::{Ask, Brief, Part},
             check::{Accepted, Expected, Rejection, check, is_about_reasoning},
@@ -72,6 +74,8 @@ pub struct SummaryJob {
     pub candidates: Vec<Result<Candidate, Unfit>>,
     /// The conversation for the provider's own compaction, where it has one.
     pub native: Option<NativeJob>,
+    /// The session's own request, where its provider has it in its cache.
+    pub live: Option<LiveJob>,
     /// The settings in force.
     pub settings: Arc<Sourced>,
     /// The scale of the session's own model.
@@ -188,6 +192,12 @@ pub async fn summarize(job: &SummaryJob, pool: &dyn Pool, tell: &(dyn Fn(Step) +
                         let own = native.filter(|native| native.is_summary_by(&candidate.model));
                         if let Some(own) = own
                             && let Some(written) = writer.summarized_by_provider(own).await
+                        {
+                            return Ok(Some(written));
+                        }
+                        let live = job.live.as_ref().filter(|live| live.model == candidate.model);
+                        if let Some(live) = live
+                            && let Some(written) = writer.after_live_request(candidate, live).await?
                         {
                             return Ok(Some(written));
                         }
@@ -391,6 +401,7 @@ impl Writer<'_> {
         }
         let short = if brief.has_short() { self.short_summary(&summarizer, &text).await } else { None };
         (self.tell)(Step::Progress { done: planned, total: planned, model: Some(candidate.model.clone()) });
+        let made = Made { form: candidate.named().map(|_| SummaryForm::Transcript), ..made };
         Ok((Written::Whole { text, short }, made))
     }
 

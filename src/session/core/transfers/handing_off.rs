@@ -78,6 +78,7 @@ pub(super) fn hand_off(base: &mut Base, relays: &mut Relays, params: HandoffPara
         return Some(Step::Deliver(operation, task, Some(TransferText::Handoff(text))));
     }
     let order = HandoffOrder {
+        is_warm: base.is_cache_warm(),
         view: base.state.view(),
         path: base.state.path().clone(),
         goal,

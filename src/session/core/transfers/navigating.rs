@@ -99,7 +99,8 @@ fn leave_for(base: &mut Base, route: Route, params: NavigateParams, ticket: Tick
         operation.progress(Stage::Summarizing, 0, 1);
     }
     let pins = LeftPin::between(base.state.path(), &route.there);
-    let order = BranchOrder { route, params, old_leaf, pins, view: base.state.view(), hooks, summarizes };
+    let (view, path, is_warm) = (base.state.view(), base.state.path().clone(), base.is_cache_warm());
+    let order = BranchOrder { route, params, old_leaf, pins, view, path, is_warm, hooks, summarizes };
     let model = base.state.model(base.state.path());
     transfers::make_text(base, operation, task, TransferWork::Branch(Box::new(order)), model);
     None

@@ -60,6 +60,7 @@ pub(in crate::session::core) fn begin(
         handing_off::room_beside(&base.state, &mut base.stamps, &Clean::default()).ok().flatten().unwrap_or_default();
     let settings = base.state.settings().clone();
     let order = HandoffOrder {
+        is_warm: base.is_cache_warm(),
         view: base.state.view().of(&covered),
         path: covered.clone(),
         goal: None,

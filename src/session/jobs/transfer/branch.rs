@@ -5,6 +5,7 @@ use super::{BranchOrder, BranchSummaryText, BranchText, Making, room_in, window_
 use crate::{
     ask::{pool::Pool, rank::Rank},
     conversation::{entry::Entry, tokens::Scale},
+    log::sealed::Blocking,
     models::candidates::{Candidate, Unfit},
     prompts::Prompt,
     protocol::{
@@ -20,6 +21,7 @@ use crate::{
             asking::{Questions, clipped},
             tree::{self, Facts},
         },
+        live::{Live, left_part},
         progress::{Progress, Tell},
         summarizers,
     },
@@ -34,7 +36,7 @@ use crate::{
             brief::{Brief, Subject},
             check::{self, Rejection},
             material::Material,
-            writer::{Summarized, SummaryJob, Written},
+            writer::{LiveJob, Summarized, SummaryJob, Written},
         },
     },
 };
@@ -65,6 +67,7 @@ struct Ready {
 pub(super) async fn text(
     making: &Making<'_>,
     order: Arc<BranchOrder>,
+    may_block: fn() -> Blocking,
     pool: &dyn Pool,
     tell: Tell<'_>,
 ) -> Result<BranchText, Failure> {
@@ -118,7 +121,8 @@ pub(super) async fn text(
         text: wishes.instructions.or(of_request),
         replace: wishes.replaces.or(order.params.replace_instructions).unwrap_or(false),
     };
-    let summary = written(making, &ready, instructions, refused, pool, tell).await?;
+    let live = live(making, &order, &ready, may_block, pool).await?;
+    let summary = written(making, &ready, instructions, (refused, live), pool, tell).await?;
     Ok(BranchText { lacks_room: summary.is_none(), summary, label })
 }
 
@@ -163,6 +167,27 @@ async fn ready(making: &Making<'_>, order: &Arc<BranchOrder>, pool: &dyn Pool) -
     blocking(pool, work).await
 }
 
+/// The session's own request before the navigation, where its provider has it in its cache.
+async fn live(
+    making: &Making<'_>,
+    order: &Arc<BranchOrder>,
+    ready: &Arc<Ready>,
+    may_block: fn() -> Blocking,
+    pool: &dyn Pool,
+) -> Result<Option<LiveJob>, Failure> {
+    if !order.is_warm {
+        return Ok(None);
+    }
+    let secrets = making.settings.settings.redaction.secrets();
+    let (session, order, ready) = (making.origin.session.clone(), order.clone(), ready.clone());
+    let work = move || {
+        let part = left_part(&order.route.left, secrets);
+        let live = Live { view: Box::new(order.view.clone()), session, may_block, is_warm: order.is_warm };
+        Ok(live.request(&order.path, part, &ready.candidates))
+    };
+    blocking(pool, work).await
+}
+
 /// Checks the summary of a hook.
 ///
 /// # Errors
@@ -198,7 +223,7 @@ async fn written(
     making: &Making<'_>,
     ready: &Arc<Ready>,
     instructions: Instructions,
-    refused: Option<Rejected>,
+    (refused, live): (Option<Rejected>, Option<LiveJob>),
     pool: &dyn Pool,
     tell: Tell<'_>,
 ) -> Result<Option<BranchSummaryText>, Failure> {
@@ -236,6 +261,7 @@ async fn written(
         reserve: making.settings.settings.branch_summary.reserve_tokens,
         candidates: ready.candidates.clone(),
         native: None,
+        live,
         settings: making.settings.clone(),
         scale: ready.scale,
         deadline: None,

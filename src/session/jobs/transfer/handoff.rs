@@ -45,7 +45,7 @@ use crate::{
         model::{
             check::{Expected, Form, check},
             language::{self, Language, Script},
-            writer::{LONGEST_WAIT, Redacted, Step},
+            writer::{LONGEST_WAIT, Redacted, Step, live},
         },
         span::Span,
     },
@@ -63,6 +63,8 @@ use std::{
 pub struct HandoffOrder {
     /// The view on the path.
     pub view: View,
+    /// Whether the provider of the session's model has the last request in its cache.
+    pub is_warm: bool,
     /// The conversation.
     pub path: Path,
     /// The goal of the new session.
@@ -348,7 +350,9 @@ impl Writing<'_> {
         if most < LEAST_DOCUMENT {
             return Err(no_room());
         }
-        let (mut choice, mut refused): (ToolChoice, Option<String>) = (ToolChoice::None, None);
+        let is_own = self.order.view.model(&self.order.path).as_ref() == Some(&model);
+        let first = if is_own && self.order.is_warm { live::tool_choice(&candidate) } else { ToolChoice::None };
+        let (mut choice, mut refused): (ToolChoice, Option<String>) = (first, None);
         loop {
             let request = self.request(&candidate, &live, self.prompt(most, refused.as_deref()), choice, most, input);
             let redacted = Redacted::new(settings.redaction.enabled);

@@ -111,6 +111,7 @@ pub(super) async fn reference(
         reserve: making.settings.settings.branch_summary.reserve_tokens,
         candidates,
         native: None,
+        live: None,
         settings: making.settings.clone(),
         scale: order.scale,
         deadline: None,

@@ -56,7 +56,7 @@ fn draft(play: &mut Play, entries: &[Arc<Entry>]) -> Verdict {
         hooks: None,
         candidates: Vec::new(),
         native: None,
-        view: None,
+        live: None,
         only: None,
         settings,
         deadline: None,

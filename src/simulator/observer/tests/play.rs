@@ -96,6 +96,8 @@ pub fn end(outcome: Outcome, result: Option<CompactionResult>) -> Event {
 
 pub fn result(entry: &Entry, tokens_after: u64) -> CompactionResult {
     CompactionResult {
+        form: None,
+        saved: None,
         entry_id: Some(entry.id.clone()),
         summary: None,
         short_summary: None,

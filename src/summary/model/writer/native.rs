@@ -87,7 +87,7 @@ impl NativeJob {
     #[must_use]
     pub fn with_wishes(self, brief: &Brief, has_wishes: bool, cap: u64) -> Self {
         let takes = has_wishes && matches!(self.kind, NativeKind::Summary { .. });
-        let instructions = takes.then(|| brief.after_messages(cap));
+        let instructions = takes.then(|| brief.after_messages(cap, None, None));
         Self { content: self.content.with_instructions(instructions), ..self }
     }
 

@@ -89,6 +89,7 @@ fn job(clock: &VirtualClock, client: Arc<dyn Client>, deadline: Duration) -> Sum
         reserve: 16_384,
         candidates: vec![Ok(candidate)],
         native: None,
+        live: None,
         settings,
         scale,
         deadline: Some(deadline),

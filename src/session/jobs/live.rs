@@ -1,0 +1,118 @@
+//! Requests that begin as the session's own: for a compaction that its provider makes on demand, up to the cut, and for a summary
+//! by its own model, whose provider has the request in its cache.
+
+use crate::{
+    ask::content::Content,
+    compaction::{native::NativeOrder, plan::Plan},
+    conversation::{
+        entry::{Entry, SummaryForm, native::Bound},
+        path::Path,
+    },
+    ids::SessionId,
+    log::sealed::Blocking,
+    models::candidates::{Candidate, Unfit, Way},
+    prompts::escape_tags,
+    provider::Api,
+    redact::{Clean, Secrets},
+    session::state::{
+        View,
+        request::{Extent, LiveRequest},
+    },
+    summary::model::writer::{LiveJob, NativeJob, NativeKind},
+    text,
+};
+use std::sync::Arc;
+
+/// The requests of a session.
+pub(super) struct Live {
+    /// The view on its path.
+    pub view: Box<View>,
+    /// The session.
+    pub session: SessionId,
+    /// The proof that a thread of the pool may wait for the disk.
+    pub may_block: fn() -> Blocking,
+    /// Whether the provider of the session's model has the last request in its cache.
+    pub is_warm: bool,
+}
+
+impl Live {
+    /// The session's own request for a path, where its provider has it in its cache and its model is one of the candidates.
+    /// `part`: the sentence about the part that the summary is of. Blocks.
+    pub fn request(
+        &self,
+        path: &Path,
+        part: Option<Clean>,
+        candidates: &[Result<Candidate, Unfit>],
+    ) -> Option<LiveJob> {
+        let model = self.view.model(path).filter(|_| self.is_warm)?;
+        // Another model gave the last answer, and this one may not have seen its secrets.
+        path.answered_by().filter(|last| *last == model)?;
+        if !self.view.begins_as_the_last_request(path) || has_missed(path) {
+            return None;
+        }
+        let candidate = candidates.iter().flatten().find(|candidate| candidate.model == model)?;
+        let Way::Provider(endpoint) = &candidate.way else { return None };
+        let live = self.view.live_request(path, &self.session, &model, endpoint.api, &(self.may_block)()).ok()?;
+        let LiveRequest { request, usage, .. } = live;
+        Some(LiveJob {
+            reasoning: request.reasoning,
+            cache: request.cache.clone(),
+            content: Content::live(request),
+            tokens: usage.context_tokens,
+            part,
+            model,
+        })
+    }
+
+    /// The request for Anthropic's compaction of the part that a plan summarizes. Blocks.
+    /// None where the work is stopped.
+    pub fn compaction(&self, order: NativeOrder, plan: &Plan, secrets: Secrets) -> Option<NativeJob> {
+        let Self { view, session, may_block, .. } = self;
+        let NativeOrder { candidate, is_certain, .. } = order;
+        let (path, extent) = (plan.path(), Extent::Before(plan.first_kept()));
+        let live = view.request_of(path, extent, session, &candidate.model, Api::Anthropic, &may_block());
+        let LiveRequest { request, tokens, .. } = live.ok()?;
+        let (reasoning, cache) = (request.reasoning, request.cache.clone());
+        let bound = Bound { model: candidate.model.id.clone(), instructions: view.instructions().fingerprint() };
+        // The model has seen all of it, unless another one gave the last answer.
+        let has_seen = path.answered_by().is_none_or(|model| model == candidate.model);
+        let content = if has_seen { Content::live(request) } else { Content::of(request, secrets) };
+        let kind = NativeKind::Summary { bound, is_certain, reasoning, cache };
+        Some(NativeJob { candidate, content, tokens, kind })
+    }
+}
+
+/// Whether the request for the summary in force was a session's own and read less than half of it from the cache: a host may send
+/// other bytes than the daemon gives.
+fn has_missed(path: &Path) -> bool {
+    let summary = path.compaction().and_then(|place| path[place].compaction()?.preserved()?.summary.requests);
+    summary.is_some_and(|it| it.form == Some(SummaryForm::LiveRequest) && it.cached < it.input)
+}
+
+/// The sentence about the messages at the end that stay, so that no summary is of them. None where nothing stays.
+pub(super) fn kept_part(kept: &[Arc<Entry>], secrets: Secrets) -> Option<Clean> {
+    let messages = last_messages(kept, secrets)?;
+    let what = "stay in the conversation beside the record. Leave out whatever they alone say.";
+    Some(secrets.clean(&format!("{messages} {what}")))
+}
+
+/// The sentence about the messages of a branch that is left, which a summary is of. None where there is none.
+pub(super) fn left_part(left: &[Arc<Entry>], secrets: Secrets) -> Option<Clean> {
+    let messages = last_messages(left, secrets)?;
+    let what = "are that branch. What stands before them stays in the conversation: leave it out.";
+    Some(secrets.clean(&format!("{messages} {what}")))
+}
+
+/// The messages at the end of a request, by their number and the beginning of the first one.
+fn last_messages(entries: &[Arc<Entry>], secrets: Secrets) -> Option<String> {
+    /// The beginning of a message by which it is known, in characters.
+    const BEGINNING: usize = 80;
+    let messages: Vec<_> = entries.iter().filter(|entry| entry.in_context()).collect();
+    let text = secrets.clean(&messages.first()?.readable_text());
+    let beginning = text::head(&text, BEGINNING).split_whitespace().collect::<Vec<_>>().join(" ");
+    let from = match beginning.is_empty() {
+        true => String::new(),
+        false => format!(" (from \u{201c}{}\u{201d} on)", escape_tags(&beginning)),
+    };
+    Some(format!("The last {} messages before this one{from}", messages.len()))
+}
