@@ -61,6 +61,7 @@ mod leaves;
 mod leaving;
 mod linear;
 mod lists;
+mod live_requests;
 mod lives;
 mod logged;
 mod logs;
