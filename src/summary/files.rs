@@ -91,6 +91,9 @@ const COMMANDED: &[&str] = &["str_replace_editor", "str_replace_based_edit_tool"
 /// Number of files that a summary names in each list, the newest.
 const MOST_FILES: usize = 50;
 
+/// Part of the limit of both lists that files which were only read have: a reader needs those that were changed more.
+const READ_FILES_SHARE: u64 = 3;
+
 /// Number of files that are stored in each list: twice as many, about 12 KB with the paths of a common project.
 const MOST_STORED: usize = 100;
 
@@ -167,29 +170,33 @@ impl FileLists {
         }
     }
 
-    /// The lists as the end of a summary has them, with as many files as fit into `cap` tokens. Empty if not even one
-    /// fits.
+    /// The lists as the end of a summary has them, with as many files as fit into `cap` tokens: changed files first, and
+    /// within a third of the cap those that were only read. Empty if not even one fits.
     #[must_use]
     pub fn tags_within(&self, cap: u64, measure: &dyn Fn(&str) -> u64) -> String {
-        let mut most = MOST_FILES;
-        loop {
-            let tags = self.tags(most);
-            if most == 0 || measure(&tags) <= cap {
-                return if most == 0 { String::new() } else { tags };
-            }
-            most /= 2;
-        }
+        let most = |fits: &dyn Fn(usize) -> bool| {
+            let mut halves = std::iter::successors(Some(MOST_FILES), |most| (*most > 0).then_some(most / 2));
+            halves.find(|most| fits(*most)).unwrap_or_default()
+        };
+        let modified = most(&|modified| measure(&self.lists(0, modified)) <= cap);
+        let with_read = cap.min(measure(&self.lists(0, modified)) + cap / READ_FILES_SHARE);
+        let read = most(&|read| measure(&self.lists(read, modified)) <= with_read);
+        if read + modified == 0 { String::new() } else { self.lists(read, modified) }
     }
 
     /// The lists as the end of a summary has them: the newest `most` of each, and the number of the others.
     #[must_use]
     pub fn tags(&self, most: usize) -> String {
+        self.lists(most, most)
+    }
+
+    fn lists(&self, read: usize, modified: usize) -> String {
         let mut text = String::new();
         let lists = [
-            ("read-files", &self.read_files, self.read_files_left_out),
-            ("modified-files", &self.modified_files, self.modified_files_left_out),
+            ("read-files", &self.read_files, self.read_files_left_out, read),
+            ("modified-files", &self.modified_files, self.modified_files_left_out, modified),
         ];
-        for (tag, files, before) in lists {
+        for (tag, files, before, most) in lists {
             if files.is_empty() {
                 continue;
             }
@@ -314,6 +321,21 @@ mod tests {
         let own = FileTool { tool: "read".into(), argument: "uri".into(), operation: FileOperation::Delete };
         let found = lists(&[("read", json!({"uri": "x", "path": "y"}))], &[own]);
         assert_eq!(found.modified_files, ["x"]);
+    }
+
+    #[test]
+    fn changed_files_have_their_place_before_those_that_were_read() {
+        let named = |count: usize, name: &str| (0..count).map(|n| format!("src/{name}/{n}.rs")).collect::<Vec<_>>();
+        let measure = |text: &str| text.lines().count() as u64;
+        let files =
+            FileLists { read_files: named(40, "read"), modified_files: named(20, "changed"), ..FileLists::default() };
+        let tags = files.tags_within(30, &measure);
+        assert_eq!((tags.matches("src/changed").count(), tags.matches("src/read").count()), (20, 3), "{tags}");
+        assert!(measure(&tags) <= 30 && tags.contains("… (37 more files, touched earlier)"));
+        assert_eq!(files.tags_within(200, &measure), files.tags(50));
+        assert_eq!(files.tags_within(4, &measure), "");
+        let read = FileLists { read_files: named(4, "read"), ..FileLists::default() };
+        assert_eq!(read.tags_within(30, &measure), read.tags(50));
     }
 
     #[test]
