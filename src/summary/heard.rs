@@ -154,7 +154,8 @@ pub(super) fn listen(entries: &[&Arc<Entry>], clean: &dyn Fn(&str) -> Clean, sto
                 for call in answer.calls() {
                     let arguments = text_arguments(call, &clean);
                     let label = label_of(&clean(&call.name), &arguments);
-                    say(Said::new(Speaker::Call, label.clone(), call_text(&arguments, &label)));
+                    let text = call_text(&arguments, &label, plain_arguments(call, &clean).as_deref());
+                    say(Said::new(Speaker::Call, label.clone(), text));
                     calls.insert(call.id.clone(), Called { label, same: same(call), first_line: first_line(call) });
                 }
             }
@@ -238,6 +239,26 @@ fn text_arguments(call: &ToolCall, clean: &dyn Fn(&str) -> Clean) -> Vec<(Clean,
     texts.filter_map(|(name, value)| Some((clean(name), cleaned(name, value.as_str()?)))).collect()
 }
 
+/// The arguments of a call that are numbers, switches and lists of plain values, on one line, without those that are secret.
+fn plain_arguments(call: &ToolCall, clean: &dyn Fn(&str) -> Clean) -> Option<Clean> {
+    let arguments: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
+    let is_plain = |value: &Value| match value {
+        Value::Number(_) | Value::Bool(_) => true,
+        Value::Array(items) => !items.is_empty() && !items.iter().any(|item| item.is_object() || item.is_array()),
+        Value::Null | Value::String(_) | Value::Object(_) => false,
+    };
+    // A name gives a value away in one form and not in the other.
+    let is_open = |name: &String, value: &Value| {
+        let items = value.as_array().map(Vec::as_slice).unwrap_or_default().iter().filter_map(Value::as_str);
+        let forms = [format!("{{\"{name}\": {value}}}"), format!("{name}={value}")];
+        forms.into_iter().chain(items.map(|item| format!("{name}={item}"))).all(|form| *clean(&form) == form)
+    };
+    let plain = arguments.as_object().into_iter().flatten().filter(|(_, value)| is_plain(value));
+    let open = plain.filter(|(name, value)| is_open(name, value));
+    let said: Vec<String> = open.map(|(name, value)| format!("{name}: {value}")).collect();
+    (!said.is_empty()).then(|| clean(&said.join(", ")))
+}
+
 /// The tool and the argument that says most: what a person would call this call.
 fn label_of(tool: &Clean, arguments: &[(Clean, Clean)]) -> Clean {
     const TELLING: [&str; 14] = [
@@ -273,11 +294,12 @@ fn label_of(tool: &Clean, arguments: &[(Clean, Clean)]) -> Clean {
 }
 
 /// Every text argument of a call, line by line: what was written and run is in there. What the label says already is
-/// not said again.
-fn call_text(arguments: &[(Clean, Clean)], label: &Clean) -> Clean {
+/// not said again. `plain`: the other arguments.
+fn call_text(arguments: &[(Clean, Clean)], label: &Clean, plain: Option<&str>) -> Clean {
     let said = arguments.iter().filter(|(_, value)| !label.ends_with(&**value));
-    let said = said.map(|(name, value)| format!("{name}: {}", text::clip_middle(value, 4_000, "\n[…]\n")));
-    Clean::assembled(said.collect::<Vec<_>>().join("\n"))
+    let clipped = |text: &str| text::clip_middle(text, 4_000, "\n[…]\n");
+    let said = said.map(|(name, value)| format!("{name}: {}", clipped(value)));
+    Clean::assembled(said.chain(plain.map(clipped)).collect::<Vec<_>>().join("\n"))
 }
 
 #[cfg(test)]
@@ -291,6 +313,33 @@ mod tests {
         assert!(cut.len() < 26_000 && cut.contains("\n[…]\n"));
         assert!(cut.lines().all(|line| line == "[…]" || text.contains(&format!("{line}\n"))), "{cut}");
         assert_eq!(in_whole_lines("short"), "short");
+    }
+
+    #[test]
+    fn the_plain_arguments_of_a_call_stand_on_one_line_after_its_texts() {
+        let arguments = serde_json::json!({"path": "src/a.rs", "old": "one\ntwo", "all": true, "limit": 5,
+            "prefix": ["git", "push"], "edits": [{"old": "x"}], "none": null});
+        let call = serde_json::json!({"type": "toolCall", "id": "c", "name": "edit", "arguments": arguments});
+        let message = serde_json::json!({"role": "assistant", "content": [call], "stopReason": "toolUse"});
+        let line =
+            serde_json::json!({"type": "message", "id": "e", "parentId": null, "timestamp": "", "message": message});
+        let entry = Arc::new(Entry::parse(line.to_string().into()).expect("an entry"));
+        let said = listen(&[&entry], &|text| Clean::assembled(text), &|| false);
+        assert_eq!(&*said[0].label, "edit src/a.rs");
+        assert_eq!(&*said[0].text, "old: one\ntwo\nall: true, limit: 5, prefix: [\"git\",\"push\"]");
+    }
+
+    #[test]
+    fn a_secret_in_a_list_of_a_call_is_not_heard() {
+        let arguments = serde_json::json!({"password": ["hunter2hunter2"], "DB_PASSWORD": 48151623, "limit": 5});
+        let call = serde_json::json!({"type": "toolCall", "id": "c", "name": "login", "arguments": arguments});
+        let message = serde_json::json!({"role": "assistant", "content": [call], "stopReason": "toolUse"});
+        let line =
+            serde_json::json!({"type": "message", "id": "e", "parentId": null, "timestamp": "", "message": message});
+        let entry = Arc::new(Entry::parse(line.to_string().into()).expect("an entry"));
+        let clean = |text: &str| crate::summary::cleaner::Cleaner::new(&Default::default()).clean(text);
+        let said = listen(&[&entry], &clean, &|| false);
+        assert!(!said[0].text.contains("hunter2") && said[0].text.contains("limit: 5"), "{}", &*said[0].text);
     }
 
     #[test]
