@@ -110,15 +110,16 @@ impl<'a> Draft<'a> {
             Some(Part::Kept) => Vec::new(),
             _ => self.request.heard(&span.following().collect::<Vec<_>>()),
         };
+        let root = root(&self.said);
         let context = Context {
             following: &following,
+            root,
             even: *without == Some(Part::Worth),
             known: &items.texts(),
             focus: &wishes.words(),
             stale: &|text| self.ledger.outdated.is_in(text),
         };
         let mut picker = Picker::new(&self.said, &context, measure);
-        let root = root(&self.said);
         items.set_root(root);
         // The whole has fewer tokens than its parts: the room that is left after all is filled again.
         for _ in 0..REFILLS {
@@ -259,6 +260,7 @@ fn is_prose(piece: &Said) -> bool {
 fn excerpt(said: &[Said], lines: &[Picked<'_>], root: Option<&str>) -> String {
     let piece = &said[lines[0].piece];
     let label = match root {
+        _ if says_its_label(piece, lines[0].text) => piece.label.split(' ').next().unwrap_or_default().to_owned(),
         Some(root) => piece.label.replace(root, ""),
         None => piece.label.to_string(),
     };
@@ -279,6 +281,15 @@ fn excerpt(said: &[Said], lines: &[Picked<'_>], root: Option<&str>) -> String {
             format!("{label}:{fence}{body}{fence}")
         }
     }
+}
+
+/// Whether a line of a call begins with the argument that its label has clipped.
+fn says_its_label(piece: &Said, line: &str) -> bool {
+    let clipped = piece.label.split_once(' ').and_then(|(_, argument)| argument.strip_suffix('…'));
+    piece.speaker == Speaker::Call
+        && clipped
+            .zip(line.split_once(": "))
+            .is_some_and(|(clipped, (_, argument))| argument.starts_with(clipped.trim_end()))
 }
 
 /// The folder that most paths in labels are below, with its last slash. Excerpts leave it out.
@@ -370,6 +381,15 @@ mod tests {
         assert_eq!(root(&below[..2]), None, "of two paths there is no most");
         let apart = ["read /home/ana/a.rs", "read /etc/hosts.conf", "read /opt/tools/b.rs"].map(said);
         assert_eq!(root(&apart), None);
+    }
+
+    #[test]
+    fn a_clipped_label_is_left_out_before_the_line_that_has_it() {
+        let said = |label: &str| Said::new(Speaker::Call, Clean::assembled(label), Clean::assembled("x"));
+        let line = "command: git log --format=%H src/main.rs";
+        assert!(says_its_label(&said("bash git log …"), line));
+        assert!(!says_its_label(&said("bash git log …"), "description: the newest commits"));
+        assert!(!says_its_label(&said("bash git log --format=%H src/main.rs"), line), "nothing is clipped");
     }
 
     #[test]

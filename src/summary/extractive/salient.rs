@@ -38,7 +38,7 @@ impl fmt::Display for Picked<'_> {
 }
 
 /// A longer line is divided into parts of about this many characters.
-const LONGEST: usize = 110;
+const LONGEST: usize = 90;
 /// Shorter lines say nothing by themselves.
 const SHORTEST: usize = 8;
 /// The worth of a line that an earlier summary has, to that of another with the same names.
@@ -47,10 +47,12 @@ const CARRIED: f64 = 1.5;
 const COST_WEIGHT: f64 = 0.8;
 /// Lines that begin with the same characters, so many of them, are the same.
 const SAME: usize = 48;
-/// Words beside a name that say something of it. With fewer the line is a list, or an end of a line.
+/// Different words beside a name that say something of it. With fewer the line is a list, or an end of a line.
 const COMPANY: usize = 2;
 /// Characters a token takes at the least in transcripts with code: a cautious price.
 const CHARS_PER_TOKEN: f64 = 3.2;
+/// Tokens of a character of Chinese, Japanese and Korean, and of a symbol.
+const TOKENS_PER_WIDE: f64 = 0.8;
 /// Cost of a line beside its text, in tokens: its mark and its share of the label above.
 const LINE_OVERHEAD: f64 = 2.0;
 
@@ -60,6 +62,8 @@ pub(super) struct Context<'a> {
     pub following: &'a [Said],
     /// Texts that the summary has already.
     pub known: &'a [String],
+    /// The folder that labels leave out of their paths.
+    pub root: Option<&'a str>,
     /// Words whose lines come before all others.
     pub focus: &'a [String],
     /// Whether all names are worth the same.
@@ -71,6 +75,7 @@ pub(super) struct Context<'a> {
 /// The lines of a conversation, taken from the best to the worst as far as there is room.
 pub(super) struct Picker<'a> {
     said: &'a [Said],
+    root: Option<&'a str>,
     index: Worth<'a>,
     lines: Vec<Line<'a>>,
     /// Lines by their scores. A score was right when it was computed; names may have been covered since.
@@ -93,7 +98,7 @@ const MOST_MISSES: usize = 48;
 
 impl<'a> Picker<'a> {
     /// The lines of `said`, of which none is taken.
-    pub(super) fn new(said: &'a [Said], context: &Context<'_>, measure: &'a dyn Fn(&str) -> u64) -> Self {
+    pub(super) fn new(said: &'a [Said], context: &Context<'a>, measure: &'a dyn Fn(&str) -> u64) -> Self {
         let mut index = Worth::of(said, context.following);
         if context.even {
             index.level();
@@ -108,6 +113,7 @@ impl<'a> Picker<'a> {
         let rest = output.into_iter().chain(spoken).collect();
         Self {
             said,
+            root: context.root,
             index,
             lines,
             heap,
@@ -165,7 +171,10 @@ impl<'a> Picker<'a> {
         *left -= cost;
         if first {
             self.labelled.insert(line.piece);
-            self.covered.extend(names(label).filter_map(|name| self.index.id(name)));
+            // A path below the folder is not there as a whole, and a name without company says nothing.
+            let root = self.root.map(|root| root.trim_start_matches('/'));
+            let whole = |name: &&str| !root.is_some_and(|root| name.starts_with(root)) && tells(label, name);
+            self.covered.extend(names(label).filter(whole).filter_map(|name| self.index.id(name)));
         }
         self.covered.extend(&line.names);
         self.picked.push(at);
@@ -276,11 +285,8 @@ fn lines<'a>(index: &Worth<'_>, said: &'a [Said], context: &Context<'_>) -> Vec<
             if spoken && ((context.stale)(line) || is_known(without_label(line))) {
                 continue;
             }
-            let words =
-                |text: &str| text.split(|char: char| !char.is_alphanumeric()).filter(|word| word.len() > 2).count();
-            let all = words(line);
-            let told = |name: &&str| all >= words(name) + COMPANY;
-            let mut ids: Vec<u32> = names(line).filter(told).filter_map(|name| index.id(name)).collect();
+            let mut ids: Vec<u32> =
+                names(line).filter(|name| tells(line, name)).filter_map(|name| index.id(name)).collect();
             ids.sort_unstable();
             ids.dedup();
             if ids.len() > MOST_NAMES {
@@ -290,11 +296,35 @@ fn lines<'a>(index: &Worth<'_>, said: &'a [Said], context: &Context<'_>) -> Vec<
                 let lower = line.to_lowercase();
                 focus.iter().any(|word| lower.contains(word.as_str()))
             };
-            let cost = line.chars().count() as f64 / CHARS_PER_TOKEN + LINE_OVERHEAD;
+            let cost = price(line) + LINE_OVERHEAD;
             lines.push(Line { piece, text: line, number, more, names: ids, cost, focused, carried: it.carried });
         }
     }
     lines
+}
+
+/// Whether a line has words beside a name in it that say something of the name.
+fn tells(line: &str, name: &str) -> bool {
+    fn words(text: &str) -> impl Iterator<Item = &str> {
+        text.split(|char: char| !char.is_alphanumeric()).filter(|word| word.len() > 2)
+    }
+    let mut beside: Vec<&str> = Vec::new();
+    for word in words(line) {
+        if words(name).chain(beside.iter().copied()).all(|known| !known.eq_ignore_ascii_case(word)) {
+            beside.push(word);
+            if beside.len() == COMPANY {
+                return true;
+            }
+        }
+    }
+    false
+}
+
+/// The cost of a text in tokens, without a tokenizer.
+fn price(text: &str) -> f64 {
+    let chars = text.chars().count();
+    let wide = if text.is_ascii() { 0 } else { text.chars().filter(|char| *char >= '\u{1100}').count() };
+    (chars - wide) as f64 / CHARS_PER_TOKEN + wide as f64 * TOKENS_PER_WIDE
 }
 
 /// A line in parts of about [`LONGEST`] characters, each with whether there is more before and after it. A part ends after a sentence or a statement, else at a blank, else inside
@@ -337,7 +367,7 @@ mod tests {
 
     fn picked(said: &[Said], tokens: u64, known: &[String], focus: &[String]) -> Vec<String> {
         let stale = |text: &str| text.contains("outdated");
-        let context = Context { following: &[], known, focus, even: false, stale: &stale };
+        let context = Context { following: &[], known, focus, root: None, even: false, stale: &stale };
         let mut picker = Picker::new(said, &context, &measure);
         picker.take(tokens);
         picker.picked().iter().map(ToString::to_string).collect()
@@ -376,6 +406,40 @@ mod tests {
     }
 
     #[test]
+    fn words_beside_a_name_count_once_and_its_own_words_do_not() {
+        for (line, tells_it) in [
+            ("validate_key(key, kind, kind)", false),
+            ("validate_key(key, \"Cache\", kind)?", true),
+            ("crate::validate_key(Crate)", false),
+            ("키 검증: validate_key 함수", true),
+        ] {
+            assert_eq!(tells(line, "validate_key"), tells_it, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_line_costs_as_much_in_korean_as_its_tokens() {
+        let (english, korean) = ("the release of v0.16.1 is ready in full", "릴리즈 v0.16.1은 모두 준비되어 있습니다");
+        let tokens = |text: &str| f64::from(crate::conversation::tokens::of_text(text));
+        for text in [english, korean] {
+            assert!((0.6..1.7).contains(&(price(text) / tokens(text))), "{text}: {} {}", price(text), tokens(text));
+        }
+    }
+
+    #[test]
+    fn a_path_that_a_label_has_in_part_is_still_new() {
+        let label = "read /home/ana/shop/cart.rs";
+        let line = "The file /home/ana/shop/cart.rs has the sum";
+        let read = Said::new(RESULT, Clean::assembled(label), Clean::assembled("fn total_of(cart: &Cart)"));
+        let said = [read, said(Speaker::Assistant, line)];
+        let context =
+            Context { following: &[], known: &[], focus: &[], root: Some("/home/ana/"), even: true, stale: &|_| false };
+        let mut picker = Picker::new(&said, &context, &measure);
+        while picker.take(20) && !picker.heap.is_empty() {}
+        assert!(picker.picked().iter().any(|picked| picked.text == line));
+    }
+
+    #[test]
     fn parts_of_a_long_line_end_between_words_and_say_so() {
         let long = "one of the words in_a_name, ".repeat(12);
         let found: Vec<_> = parts(long.trim()).collect();
@@ -391,7 +455,7 @@ mod tests {
     #[test]
     fn lines_that_were_given_back_are_the_last_ones() {
         let said = [said(RESULT, "the first_name is here\nthe second_name is here\nthe third_name is here")];
-        let context = Context { following: &[], known: &[], focus: &[], even: true, stale: &|_| false };
+        let context = Context { following: &[], known: &[], focus: &[], root: None, even: true, stale: &|_| false };
         let mut picker = Picker::new(&said, &context, &measure);
         assert!(picker.take(100));
         let all = picker.picked().len();
