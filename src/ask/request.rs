@@ -9,7 +9,7 @@ use crate::{
         dialects,
     },
     provider::{
-        self, Api, Cache, Delta, Effort, OnDemand, Reasoning, ToolChoice, Trouble, TroubleKind,
+        self, Cache, Delta, Effort, OnDemand, Reasoning, ToolChoice, Trouble, TroubleKind,
         overflow::{Overflow, Reservation, is_far_off},
     },
 };
@@ -201,12 +201,10 @@ impl Request {
         }
     }
 
-    /// The compaction that it asks Anthropic for.
+    /// The compaction that it asks for in the place of an answer.
     fn on_demand(&self) -> Option<OnDemand> {
         match &self.candidate.way {
-            Way::Compaction(endpoint) if endpoint.api == Api::Anthropic => {
-                Some(OnDemand { instructions: self.content.instructions().map(str::to_owned) })
-            }
+            Way::OnDemand(_) => Some(OnDemand { instructions: self.content.instructions().map(str::to_owned) }),
             _ => None,
         }
     }

@@ -15,7 +15,7 @@ use crate::{
     conversation::{evidence, message::Usage, spending::Trigger},
     models::candidates::Way,
     provider::{
-        self, Answer, Api, Delta, Encoded, Endpoint, Part, Reach, Trouble, TroubleKind, http::Http,
+        self, Answer, Delta, Encoded, Endpoint, Part, Reach, Trouble, TroubleKind, http::Http,
         openai_responses::compact, reach::Input, summarizer,
     },
 };
@@ -342,7 +342,7 @@ impl Routes {
                 deltas(&answer, request.purpose).for_each(|delta| tell(Update::Delta(delta)));
                 answer
             }
-            Way::Compaction(endpoint) if endpoint.api == Api::Anthropic => {
+            Way::OnDemand(endpoint) => {
                 let stall = request.limits.stall;
                 self.provider.ask(endpoint, &request.for_provider(), stall, &mut |_| ()).await?
             }

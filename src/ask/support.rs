@@ -3,14 +3,18 @@
 use super::{clock::Clock, routes::Provider};
 use crate::provider::{Endpoint, Trouble, anthropic::support};
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
 /// The answers of providers, by their addresses.
 #[derive(Default)]
-pub struct Supports(Mutex<HashMap<String, Known>>);
+pub struct Supports {
+    lists: Mutex<HashMap<String, Known>>,
+    /// Models that refused a compaction on demand, by address and id.
+    refusals: Mutex<HashSet<(String, String)>>,
+}
 
 #[derive(Clone)]
 struct Known {
@@ -51,11 +55,24 @@ impl Supports {
         answer.map(|compacting| compacting.has(model))
     }
 
+    /// Notes that a model at this address refuses compactions on demand.
+    pub fn refuse(&self, endpoint: &Endpoint, model: &str) {
+        let refused = (endpoint.base_url.clone(), model.to_owned());
+        self.refusals.lock().unwrap_or_else(PoisonError::into_inner).insert(refused);
+    }
+
+    /// Whether a model at this address refused a compaction on demand.
+    #[must_use]
+    pub fn refuses(&self, endpoint: &Endpoint, model: &str) -> bool {
+        let refused = (endpoint.base_url.clone(), model.to_owned());
+        self.refusals.lock().unwrap_or_else(PoisonError::into_inner).contains(&refused)
+    }
+
     fn known(&self, endpoint: &Endpoint) -> Option<Known> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&endpoint.base_url).cloned()
+        self.lists.lock().unwrap_or_else(PoisonError::into_inner).get(&endpoint.base_url).cloned()
     }
 
     fn learn(&self, endpoint: &Endpoint, known: Known) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(endpoint.base_url.clone(), known);
+        self.lists.lock().unwrap_or_else(PoisonError::into_inner).insert(endpoint.base_url.clone(), known);
     }
 }

@@ -11,7 +11,7 @@ use crate::{
         path::Path,
     },
     ids::ModelRef,
-    models::candidates::Candidate,
+    models::candidates::{Candidate, Way},
     prompts::{Prompt, escape_frame},
     provider::{
         Api, Request, Turn,
@@ -124,8 +124,22 @@ fn is_refused(path: &Path) -> bool {
 impl NativeOrder {
     /// Whether it is Anthropic's, whose text is the summary.
     #[must_use]
-    pub fn is_on_demand(&self) -> bool {
+    pub fn is_summary(&self) -> bool {
         self.candidate.way.endpoint().is_some_and(|endpoint| endpoint.api == Api::Anthropic)
+    }
+
+    /// Whether it is asked for by the session's own request.
+    #[must_use]
+    pub fn is_on_demand(&self) -> bool {
+        matches!(self.candidate.way, Way::OnDemand(_))
+    }
+
+    /// The same by OpenAI's address for compactions.
+    #[must_use]
+    pub fn by_its_address(self) -> Self {
+        let Candidate { way, .. } = &self.candidate;
+        let way = way.endpoint().cloned().map_or(Way::Client, Way::Compaction);
+        Self { candidate: Candidate { way, ..self.candidate }, ..self }
     }
 
     /// The request for a plan: the previous history or summary, and the messages that are summarized. Pinned messages stay
@@ -154,7 +168,7 @@ impl NativeOrder {
         let said = turns(covered.into_iter().map(ContextMessage::json), &target(&self.candidate.model));
         let turns = summary.map(Turn::user).into_iter().chain(said).collect();
         let content = Content::of(Request { system: self.system, history, turns, ..Request::default() }, secrets);
-        NativeJob { candidate: self.candidate, content, tokens, kind: NativeKind::Beside }
+        NativeJob { candidate: self.candidate, content, tokens, kind: NativeKind::Beside(None) }
     }
 }
 

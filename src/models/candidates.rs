@@ -31,8 +31,10 @@ pub enum Way {
     Client,
     /// At a service that makes summaries, of which no model is known. The address is the whole URL.
     Summarizer(Endpoint),
-    /// At its provider, by the provider's own compaction. That of OpenAI makes no text.
+    /// At its provider, by OpenAI's address for compactions. It makes no text.
     Compaction(Endpoint),
+    /// At its provider, by a request for a compaction in the place of an answer. That of OpenAI makes no text.
+    OnDemand(Endpoint),
 }
 
 impl Way {
@@ -40,7 +42,10 @@ impl Way {
     #[must_use]
     pub fn endpoint(&self) -> Option<&Endpoint> {
         match self {
-            Self::Provider(endpoint) | Self::Summarizer(endpoint) | Self::Compaction(endpoint) => Some(endpoint),
+            Self::Provider(endpoint)
+            | Self::Summarizer(endpoint)
+            | Self::Compaction(endpoint)
+            | Self::OnDemand(endpoint) => Some(endpoint),
             Self::Client => None,
         }
     }
@@ -144,7 +149,7 @@ pub fn continuing(situation: &Situation<'_>, only: Option<&ModelRef>) -> Vec<Res
 /// A candidate for its provider's own compaction.
 #[derive(Debug, Clone)]
 pub struct NativeCandidate {
-    /// The session's model, by [`Way::Compaction`].
+    /// The session's model, by [`Way::OnDemand`], or [`Way::Compaction`] where it knows no other way.
     pub candidate: Candidate,
     /// Whether the provider compacts this model, or has to be asked first.
     pub is_certain: bool,
@@ -165,13 +170,17 @@ pub fn native(situation: &Situation<'_>) -> Option<NativeCandidate> {
     let candidate = situation.candidate(model).ok()?;
     let Way::Provider(endpoint) = candidate.way else { return None };
     let remote = own.and_then(|own| own.compaction.as_ref()).and_then(CompactionPatch::remote_enabled);
-    let may_compact = super::dialects::model(&model.id).dialect.anthropic.compacts;
+    let dialect = super::dialects::model(&model.id).dialect;
     let (has_one, is_certain) = match endpoint.api {
         Api::OpenaiResponses => (model.provider == "openai" || said.or(remote) == Some(true), true),
-        Api::Anthropic => (said == Some(true) || model.provider == "anthropic" && may_compact, said == Some(true)),
+        Api::Anthropic => {
+            (said == Some(true) || model.provider == "anthropic" && dialect.anthropic.compacts, said == Some(true))
+        }
         Api::OpenaiChat | Api::Google | Api::Client => (false, false),
     };
-    let candidate = Candidate { way: Way::Compaction(endpoint), ..candidate };
+    let on_demand = endpoint.api == Api::Anthropic || dialect.openai_responses.compacts;
+    let way = if on_demand { Way::OnDemand(endpoint) } else { Way::Compaction(endpoint) };
+    let candidate = Candidate { way, ..candidate };
     has_one.then_some(NativeCandidate { candidate, is_certain })
 }
 
@@ -213,7 +222,7 @@ impl Candidate {
     #[must_use]
     pub fn named(&self) -> Option<&ModelRef> {
         match self.way {
-            Way::Provider(_) | Way::Client | Way::Compaction(_) => Some(&self.model),
+            Way::Provider(_) | Way::Client | Way::Compaction(_) | Way::OnDemand(_) => Some(&self.model),
             Way::Summarizer(_) => None,
         }
     }
@@ -342,7 +351,7 @@ mod tests {
             Ok(Candidate { way: Way::Summarizer(it), .. }) => {
                 format!("the service at {} with {:?}", it.base_url, it.key)
             }
-            Ok(Candidate { model, way: Way::Provider(it) | Way::Compaction(it), .. }) => {
+            Ok(Candidate { model, way: Way::Provider(it) | Way::Compaction(it) | Way::OnDemand(it), .. }) => {
                 format!("{model} by {} at {} with {:?}", it.api.name(), it.base_url, it.key)
             }
             Err(Unfit { model, why }) => format!("{model}: {why}"),
@@ -434,7 +443,8 @@ mod tests {
                 learned: &Learned::default(),
             });
             candidate.is_some_and(|it| {
-                matches!(it.candidate.way, Way::Compaction(_)) && it.candidate.named() == session.as_ref()
+                matches!(it.candidate.way, Way::Compaction(_) | Way::OnDemand(_))
+                    && it.candidate.named() == session.as_ref()
             })
         };
         let model = |provider: &str, api: &str, more: Value| {

@@ -24,12 +24,16 @@ use std::collections::HashSet;
 pub struct Dialect {
     /// The levels of thinking that the model takes. It refuses a request with another one.
     pub efforts: Efforts,
+    /// The model compacts a conversation at a `compaction_trigger` at its end.
+    #[serde(default)]
+    pub compacts: bool,
 }
 
 impl Default for Dialect {
     /// The three levels that servers have in common, for requests that ask for an effort.
     fn default() -> Self {
-        Self { efforts: Efforts { thinks: false, levels: vec![Level::Low, Level::Medium, Level::High] } }
+        let efforts = Efforts { thinks: false, levels: vec![Level::Low, Level::Medium, Level::High] };
+        Self { efforts, compacts: false }
     }
 }
 
@@ -101,6 +105,7 @@ fn input(request: &Request) -> Vec<Value> {
     let mut items = appended(request.history.clone(), &request.turns);
     let asks = |question: &String| json!({ "type": "message", "role": "user", "content": [{ "type": "input_text", "text": question }] });
     items.extend(request.question.as_ref().map(asks));
+    items.extend(request.compaction.as_ref().map(|_| json!({ "type": "compaction_trigger" })));
     items
 }
 

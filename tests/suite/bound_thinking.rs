@@ -221,9 +221,15 @@ fn an_answer_to_a_request_that_its_server_changed_anchors_nothing() {
     let edits = json!([{"type": "clear_tool_uses_20250919", "cleared_tool_uses": 1, "cleared_input_tokens": 900}]);
     let cleared = json!({"context_management": {"applied_edits": edits}});
     let unchanged = json!({"context_management": {"applied_edits": []}, "input_transformations": []});
-    for (more, source, replayed_then) in
-        [(dropped, "estimate", 0), (cleared, "estimate", 0), (allowed, "provider", 2), (unchanged, "provider", 2)]
-    {
+    let compacted = json!({"usage": {"input_tokens": 900, "output_tokens": 5,
+        "iterations": [{"type": "compaction", "input_tokens": 2_000}, {"type": "message", "input_tokens": 900}]}});
+    for (more, source, replayed_then) in [
+        (compacted, "estimate", 0),
+        (dropped, "estimate", 0),
+        (cleared, "estimate", 0),
+        (allowed, "provider", 2),
+        (unchanged, "provider", 2),
+    ] {
         let mut host = Host::start();
         host.say();
         host.answer(0);

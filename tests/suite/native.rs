@@ -79,7 +79,7 @@ fn openai_compacts_itself_and_gets_its_history_and_others_get_the_summary() {
     let asked = native_requests(&provider);
     assert_eq!(asked.len(), 1);
     let sent = &asked[0].body;
-    assert_eq!((&sent["model"], &sent["instructions"]), (&json!("gpt-5"), &json!("Be a parser.")));
+    assert_eq!((&sent["model"], &sent["instructions"]), (&json!("gpt-5"), &Value::Null));
     assert!(asked[0].refused.is_none() && !sent.to_string().contains("sk-ant-api03"), "{sent:#}");
     let input = sent["input"].to_string();
     assert!(input.contains("Request 3") && input.contains("value_3") && !input.contains("next_value"), "{input}");
@@ -126,6 +126,72 @@ fn openai_compacts_itself_and_gets_its_history_and_others_get_the_summary() {
     let encrypted = |item: &&Value| item["type"] == "compaction";
     let compactions = stored["replacementHistory"].as_array().expect("items").iter().filter(encrypted).count();
     assert_eq!(compactions, 1, "the former one is not inherited: {stored:#}");
+}
+
+/// A newer model compacts at a trigger at the end of the session's own request.
+#[test]
+fn a_trigger_compacts_after_the_sessions_own_request() {
+    let is_trigger = |asked: &Asked| {
+        let last = asked.body["input"].as_array().and_then(|input| input.last());
+        last.is_some_and(|last| last["type"] == "compaction_trigger")
+    };
+    for takes in [true, false] {
+        let provider = provider(move |asked: &Asked| match (is_trigger(asked), takes) {
+            (true, true) => {
+                Step::item(json!({"type": "compaction", "id": "cmp_9", "encrypted_content": "dHJpZ2dlcmVk"}))
+            }
+            (true, false) => Step::status(400).body(r#"{"error": {"message": "Invalid value: 'compaction_trigger'"}}"#),
+            (false, _) => model(asked),
+        });
+        let own = json!({"provider": "openai", "id": "gpt-5.2", "api": "openai_responses", "baseUrl": provider.base_url(), "contextWindow": 100_000});
+        let settings = settings(&provider, RESPONSES, json!({"defaultModel": "openai/gpt-5.2", "models": [own]}));
+        let (mut daemon, session, path) = session(&settings, &whole_turns());
+        daemon.ok(
+            "session/configure",
+            json!({"sessionId": session, "systemPrompt": "Be a parser.",
+            "tools": [{"name": "read", "inputSchema": {"type": "object"}}]}),
+        );
+        let before = body(&mut daemon, &session, "openai_responses");
+        let result = compact(&mut daemon, &session, json!({}))["result"].clone();
+        assert_eq!(result["method"], "provider_native", "{result:#}");
+        let triggers = || provider.asked().into_iter().filter(is_trigger).collect::<Vec<_>>();
+        let sent = triggers()[0].body.clone();
+        for field in ["model", "instructions", "tools", "prompt_cache_key"] {
+            assert_eq!(sent[field], before[field], "{field}");
+        }
+        let (items, all) = (sent["input"].as_array().expect("items"), before["input"].as_array().expect("items"));
+        assert_eq!(
+            items[..items.len() - 1],
+            all[..items.len() - 1],
+            "it is the beginning of the session's own request"
+        );
+        assert_eq!((triggers().len(), native_requests(&provider).len()), (1, usize::from(!takes)), "{takes}");
+        let history = line_items(&path);
+        let encrypted = if takes { "dHJpZ2dlcmVk" } else { "c2VjcmV0LWhpc3Rvcnk=" };
+        assert_eq!(history.last().expect("an item")["encrypted_content"], encrypted);
+        let own = body(&mut daemon, &session, "openai_responses");
+        assert_eq!(own["input"].as_array().expect("items")[..history.len()], history);
+        // A model that refused the trigger is not asked by it again.
+        daemon.append(&session, &whole_turns());
+        assert_eq!(compact(&mut daemon, &session, json!({}))["result"]["method"], "provider_native");
+        assert_eq!(triggers().len(), if takes { 2 } else { 1 }, "{takes}");
+    }
+}
+
+/// The items of the last compaction of a file.
+fn line_items(path: &Path) -> Vec<Value> {
+    compaction(path)["preserveData"]["openaiRemoteCompaction"]["replacementHistory"].as_array().expect("items").clone()
+}
+
+#[test]
+fn an_item_that_is_too_long_to_go_back_is_not_kept() {
+    let long = "x".repeat(10_485_761);
+    let provider =
+        provider(move |asked: &Asked| if is_native(asked) { Step::answer(&long) } else { good_model(asked) });
+    let (mut daemon, session, path) = session(&openai(&provider, json!({})), &whole_turns());
+    let answer = compact(&mut daemon, &session, json!({}));
+    assert_eq!(answer["result"]["method"], "llm", "{}", answer["result"]["rejected"]);
+    assert!(compaction(&path)["preserveData"].get("openaiRemoteCompaction").is_none());
 }
 
 #[test]

@@ -186,10 +186,15 @@ pub fn text_of_block(block: &Value) -> Option<&str> {
     text.filter(|_| block["type"] == "compaction" && signed)
 }
 
+/// The longest encrypted content that OpenAI takes back, in characters: it answers a longer one with `string_above_max_length`.
+const LONGEST: usize = 10_485_760;
+
 /// Whether an item is the compaction itself.
 #[must_use]
 pub fn is_compaction(item: &Value) -> bool {
-    let encrypted = item["encrypted_content"].as_str().is_some_and(|content| !content.is_empty());
+    let is_short =
+        |content: &str| !content.is_empty() && (content.len() <= LONGEST || content.chars().count() <= LONGEST);
+    let encrypted = item["encrypted_content"].as_str().is_some_and(is_short);
     matches!(item["type"].as_str(), Some("compaction" | "compaction_summary")) && encrypted
 }
 
@@ -261,6 +266,7 @@ mod tests {
             json!({}),
             json!({"type": "compaction", "id": "cmp_2"}),
             json!({"type": "compaction", "encrypted_content": ""}),
+            json!({"type": "compaction", "encrypted_content": "x".repeat(LONGEST + 1)}),
             json!({"type": "message", "role": "user", "content": []}),
             json!({"type": "message", "role": "user", "content": [{"type": "output_text", "text": "x"}]}),
             json!({"type": "message", "role": "user", "content": [{"type": "input_text"}]}),

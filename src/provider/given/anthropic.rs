@@ -87,9 +87,10 @@ fn shown(block: &Look<'_>) -> Result<Value, Spot> {
     }
 }
 
-/// Whether a block is one of the server's own tools.
+/// Whether a block is one of the server's own tools, or of its own compaction.
 fn is_of_server(kind: &str) -> bool {
-    matches!(kind, "server_tool_use" | "mcp_tool_use" | "container_upload") || kind.ends_with("_tool_result")
+    matches!(kind, "server_tool_use" | "mcp_tool_use" | "container_upload" | "compaction")
+        || kind.ends_with("_tool_result")
 }
 
 /// The blocks of an answer. Blocks of the server's own tools are left out when the answer is read.

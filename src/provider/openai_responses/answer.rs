@@ -2,8 +2,8 @@
 
 use super::{sendable, write_signature};
 use crate::{
-    conversation::message::Usage,
-    provider::{Answer, Delta, Part, Stop, Trouble, TroubleKind, format::Decode, reading, sse},
+    conversation::{entry::native::is_compaction, message::Usage},
+    provider::{Answer, Beside, Delta, Part, Stop, Trouble, TroubleKind, format::Decode, reading, sse},
 };
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
@@ -14,6 +14,8 @@ pub(super) struct Decoder {
     /// The items, in the order in which they began.
     items: Vec<Item>,
     end: Option<End>,
+    /// The compactions of the conversation, which are no part of an answer.
+    compactions: Vec<Value>,
 }
 
 /// A piece of the answer.
@@ -119,7 +121,12 @@ impl Decode for Decoder {
         if !refusal.is_empty() {
             stop = Stop::Refused(refusal);
         }
-        Ok(Answer { parts: self.items.into_iter().filter_map(Item::part).collect(), usage, stop, ..Answer::default() })
+        let beside = match self.compactions.pop() {
+            // The newest one covers those before it.
+            Some(newest) => Beside::Items(vec![newest]),
+            None => Beside::Nothing,
+        };
+        Ok(Answer { parts: self.items.into_iter().filter_map(Item::part).collect(), usage, stop, beside })
     }
 }
 
@@ -165,6 +172,7 @@ impl Decoder {
 
     fn ends(&mut self, event: &Value, data: &str) -> Option<Delta> {
         let json = &event["item"];
+        self.keep_compaction(json);
         let kind = Kind::of(json)?;
         let exact: Option<EndedItem<'_>> = serde_json::from_str(data).ok();
         self.open(kind, event).settle(json, exact.map(|exact| exact.item.get()))
@@ -185,9 +193,19 @@ impl Decoder {
             _ => Stop::Done,
         };
         reading::few(exact.len())?;
+        response["output"].as_array().into_iter().flatten().for_each(|item| self.keep_compaction(item));
         let deltas = self.compare(exact);
         self.end = Some(End { stop, usage: usage(&response["usage"]) });
         Ok(deltas)
+    }
+
+    /// Keeps an item that is a compaction, once.
+    fn keep_compaction(&mut self, item: &Value) {
+        if is_compaction(item)
+            && self.compactions.iter().all(|kept| kept["encrypted_content"] != item["encrypted_content"])
+        {
+            self.compactions.push(item.clone());
+        }
     }
 
     /// Holds the items that were seen against those the server says there are. What ended stays as it was, but for

@@ -13,11 +13,8 @@ pub const LARGEST_ANSWER: u64 = 32 << 20;
 /// The request for a compaction.
 #[must_use]
 pub fn encode(request: &Request) -> Encoded {
-    let mut body = json!({ "model": request.model.id, "input": super::input(request) });
-    if let Some(system) = request.system.as_deref().filter(|system| !system.is_empty()) {
-        body["instructions"] = system.into();
-    }
-    Encoded::new("/responses/compact", body)
+    // `instructions` is deprecated there.
+    Encoded::new("/responses/compact", json!({ "model": request.model.id, "input": super::input(request) }))
 }
 
 /// The items in a document: the compaction and the messages of the user and the model. Others are left out: system prompt
@@ -35,7 +32,15 @@ pub fn decode(document: &str) -> Result<Answer, Trouble> {
     let Some(Value::Array(output)) = value.get_mut("output").map(Value::take) else {
         return Err(Trouble { usage, ..garbled("the answer has no `output`") });
     };
-    let items: Vec<Value> = output.into_iter().filter(|item| is_compaction(item) || is_message(item)).collect();
+    let mut items: Vec<Value> = output.into_iter().filter(|item| is_compaction(item) || is_message(item)).collect();
+    // The newest compaction covers those before it.
+    if let Some(newest) = items.iter().rposition(is_compaction) {
+        let mut place = 0;
+        items.retain(|item| {
+            place += 1;
+            place > newest || !is_compaction(item)
+        });
+    }
     if !items.iter().any(is_compaction) {
         let what = "its `output` has no compaction with encrypted content";
         return Err(Trouble { usage, ..garbled(what) });
@@ -62,15 +67,12 @@ mod tests {
             ..Request::default()
         };
         let Encoded { path, body, .. } = encode(&request);
-        assert_eq!(
-            (path.as_str(), &body["model"], &body["instructions"]),
-            ("/responses/compact", &json!("gpt-5"), &json!("Be brief."))
-        );
+        assert_eq!((path.as_str(), &body["model"]), ("/responses/compact", &json!("gpt-5")));
         let input = body["input"].as_array().expect("items");
         let roles: Vec<_> = input.iter().map(|item| item["role"].as_str().unwrap_or_default()).collect();
         assert_eq!((roles.as_slice(), &input[0]), (&["", "assistant", "user"][..], &compaction()));
         let fields: Vec<_> = body.as_object().expect("an object").keys().collect();
-        assert_eq!(fields, ["model", "input", "instructions"]);
+        assert_eq!(fields, ["model", "input"]);
     }
 
     #[test]

@@ -149,7 +149,7 @@ async fn drafted(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Draft
     focus.context.extend(more.iter().cloned());
     let has_wishes = prompt.is_some() || focus != Focus::default();
     // OpenAI takes no wishes.
-    let native = native.filter(|native| native.is_on_demand() || !has_wishes);
+    let native = native.filter(|native| native.is_summary() || !has_wishes);
     let live = live.zip(may_block).map(|(LiveOrder { view, is_warm }, may_block)| Live {
         view,
         session: session.clone(),

@@ -12,13 +12,12 @@ use crate::{
     log::sealed::Blocking,
     models::candidates::{Candidate, Unfit, Way},
     prompts::escape_tags,
-    provider::Api,
     redact::{Clean, Secrets},
     session::state::{
         View,
         request::{Extent, LiveRequest},
     },
-    summary::model::writer::{LiveJob, NativeJob, NativeKind},
+    summary::model::writer::{LiveBytes, LiveJob, NativeJob, NativeKind},
     text,
 };
 use std::sync::Arc;
@@ -64,20 +63,26 @@ impl Live {
         })
     }
 
-    /// The request for Anthropic's compaction of the part that a plan summarizes. Blocks.
+    /// The request for a compaction on demand of the part that a plan summarizes. Blocks.
     /// None where the work is stopped.
     pub fn compaction(&self, order: NativeOrder, plan: &Plan, secrets: Secrets) -> Option<NativeJob> {
         let Self { view, session, may_block, .. } = self;
+        let fallback = (!order.is_summary()).then(|| order.clone().by_its_address().job(plan, secrets));
         let NativeOrder { candidate, is_certain, .. } = order;
+        let api = candidate.way.endpoint()?.api;
         let (path, extent) = (plan.path(), Extent::Before(plan.first_kept()));
-        let live = view.request_of(path, extent, session, &candidate.model, Api::Anthropic, &may_block());
+        let live = view.request_of(path, extent, session, &candidate.model, api, &may_block());
         let LiveRequest { request, tokens, .. } = live.ok()?;
         let (reasoning, cache) = (request.reasoning, request.cache.clone());
         let bound = Bound { model: candidate.model.id.clone(), instructions: view.instructions().fingerprint() };
         // The model has seen all of it, unless another one gave the last answer.
         let has_seen = path.answered_by().is_none_or(|model| model == candidate.model);
         let content = if has_seen { Content::live(request) } else { Content::of(request, secrets) };
-        let kind = NativeKind::Summary { bound, is_certain, reasoning, cache };
+        let live = LiveBytes { reasoning, cache };
+        let kind = match fallback {
+            None => NativeKind::Summary { bound, is_certain, live },
+            Some(fallback) => NativeKind::Beside(Some((live, Box::new(fallback)))),
+        };
         Some(NativeJob { candidate, content, tokens, kind })
     }
 }

@@ -12,7 +12,7 @@ mod redacted;
 mod tests;
 
 pub use live::LiveJob;
-pub use native::{Native, NativeJob, NativeKind};
+pub use native::{LiveBytes, Native, NativeJob, NativeKind};
 pub use redacted::Redacted;
 
 use crate::{
@@ -180,7 +180,7 @@ pub async fn summarize(job: &SummaryJob, pool: &dyn Pool, tell: &(dyn Fn(Step) +
         }
         let _slot = job.access.summaries.take(job.settings.settings.compaction.max_concurrent, &job.rank).await;
         let by_provider = async {
-            if let Some(native) = native.filter(|native| matches!(native.kind, NativeKind::Beside)) {
+            if let Some(native) = native.filter(|native| matches!(native.kind, NativeKind::Beside(_))) {
                 writer.ask_native(native).await;
             }
         };

@@ -139,6 +139,11 @@ impl Step {
         Self::parts(vec![Part::Block(block)]).stop(Stop::Compaction)
     }
 
+    /// An item of OpenAI's Responses that is no message.
+    pub fn item(item: serde_json::Value) -> Self {
+        Self::parts(vec![Part::Block(item)])
+    }
+
     fn parts(parts: Vec<Part>) -> Self {
         let answer = Answer { parts, stop: None, usage: None, usage_left_out: false, numbers_as_strings: false };
         Self::new(What::Answer(answer))

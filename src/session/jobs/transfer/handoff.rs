@@ -417,7 +417,7 @@ impl Writing<'_> {
     async fn live(&self, candidate: &Candidate) -> Result<Live, Failure> {
         let api = match &candidate.way {
             Way::Provider(endpoint) => endpoint.api,
-            Way::Client | Way::Summarizer(_) | Way::Compaction(_) => Api::Client,
+            Way::Client | Way::Summarizer(_) | Way::Compaction(_) | Way::OnDemand(_) => Api::Client,
         };
         let (order, session) = (self.order.clone(), self.around.making.origin.session.clone());
         let model = candidate.model.clone();

@@ -46,19 +46,27 @@ pub struct NativeJob {
 /// The use of a provider's own compaction.
 #[derive(Debug, Clone)]
 pub enum NativeKind {
-    /// Its items stand beside a summary by others, since nobody else can read them.
-    Beside,
+    /// Its items stand beside a summary by others, since nobody else can read them. A request by the session's own has the
+    /// request by the provider's address for compactions after it, for a model that refuses the first.
+    Beside(Option<(LiveBytes, Box<NativeJob>)>),
     /// Its text is the summary.
     Summary {
         /// The request that its block belongs to.
         bound: Bound,
         /// Whether the provider compacts this model, or has to be asked first.
         is_certain: bool,
-        /// The thinking of the conversation.
-        reasoning: Reasoning,
-        /// The cache of the conversation.
-        cache: Cache,
+        /// The parts of the session's own request that its bytes depend on.
+        live: LiveBytes,
     },
+}
+
+/// Parts of the session's own request that its bytes depend on.
+#[derive(Debug, Clone)]
+pub struct LiveBytes {
+    /// The thinking of the conversation.
+    pub reasoning: Reasoning,
+    /// The cache of the conversation.
+    pub cache: Cache,
 }
 
 /// A history of a provider's own compaction.
@@ -94,7 +102,7 @@ impl NativeJob {
     /// The history of an answer.
     fn made(&self, items: Vec<Value>) -> Native {
         let bound = match &self.kind {
-            NativeKind::Beside => None,
+            NativeKind::Beside(_) => None,
             NativeKind::Summary { bound, .. } => Some(bound.clone()),
         };
         Native { model: self.candidate.model.clone(), items, bound, facts: String::new() }
@@ -151,7 +159,20 @@ impl Writer<'_> {
 
     /// Asks the provider, and keeps its history where it is valid.
     pub(super) async fn ask_native(&self, native: &NativeJob) {
-        let Some(Answer { beside: Beside::Items(mut items), .. }) = self.answer_of(native).await else { return };
+        let mut native = native;
+        let refuses = native
+            .candidate
+            .way
+            .endpoint()
+            .is_some_and(|endpoint| self.job.access.supports.refuses(endpoint, &native.candidate.model.id));
+        let mut items = if refuses { None } else { self.items_of(native).await };
+        if items.is_none()
+            && let NativeKind::Beside(Some((_, fallback))) = &native.kind
+        {
+            native = fallback;
+            items = self.items_of(native).await;
+        }
+        let Some(mut items) = items else { return };
         if self.job.settings.settings.redaction.enabled {
             items.iter_mut().for_each(clean_value);
         }
@@ -159,6 +180,17 @@ impl Writer<'_> {
         match made.history() {
             Some(_) => *self.native.lock().unwrap_or_else(PoisonError::into_inner) = Some(made),
             None => self.reject_native(native, "its items are no history that it takes back".to_owned(), None),
+        }
+    }
+
+    /// The items of the provider. A failure is recorded.
+    async fn items_of(&self, native: &NativeJob) -> Option<Vec<Value>> {
+        match self.answer_of(native).await?.beside {
+            Beside::Items(items) => Some(items),
+            Beside::Nothing | Beside::Short(_) => {
+                self.reject_native(native, "it answered without a compaction".to_owned(), None);
+                None
+            }
         }
     }
 
@@ -190,7 +222,7 @@ impl Writer<'_> {
     /// When it does not, or does not say so.
     async fn compacts(&self, native: &NativeJob) -> Result<(), String> {
         let NativeKind::Summary { is_certain: false, .. } = native.kind else { return Ok(()) };
-        let Candidate { model, way: Way::Compaction(endpoint), .. } = &native.candidate else { return Ok(()) };
+        let Candidate { model, way: Way::OnDemand(endpoint), .. } = &native.candidate else { return Ok(()) };
         let ModelAccess { routes, supports, .. } = &*self.job.access;
         let stall = Duration::from_secs(self.job.settings.settings.compaction.stall_seconds).min(LONGEST_LIST);
         match supports.compacts(&*routes.provider, &*routes.clock, endpoint, &model.id, stall).await {
@@ -230,8 +262,10 @@ impl Writer<'_> {
             return None;
         }
         let (reasoning, cache, least) = match &native.kind {
-            NativeKind::Beside => (Reasoning::Unsaid, Cache::default(), 0),
-            NativeKind::Summary { reasoning, cache, .. } => (*reasoning, cache.clone(), LEAST_ANSWER),
+            NativeKind::Beside(None) => (Reasoning::Unsaid, Cache::default(), 0),
+            NativeKind::Beside(Some((live, _))) | NativeKind::Summary { live, .. } => {
+                (live.reasoning, live.cache.clone(), LEAST_ANSWER)
+            }
         };
         let thinks = native.candidate.thinks || matches!(reasoning, Reasoning::Effort(_));
         self.quota.add(1);
@@ -263,6 +297,11 @@ impl Writer<'_> {
         match job.access.routes.ask(&request, &tell).await {
             Ok(Answered { answer, .. }) => Some(answer),
             Err(failed) => {
+                if let (Way::OnDemand(endpoint), NativeKind::Beside(_), Some(400 | 404)) =
+                    (&native.candidate.way, &native.kind, failed.status)
+                {
+                    job.access.supports.refuse(endpoint, &native.candidate.model.id);
+                }
                 self.reject_native(native, failed.to_string(), Some(failed.data()));
                 None
             }

@@ -59,6 +59,7 @@ fn tell(turn: &Turn, at: usize, item: &Value, begun: &mut Value) -> Vec<Event> {
             events.push(event("function_call_arguments.done", json!({"arguments": args})));
             events
         }
+        Some("compaction") => Vec::new(),
         _ => {
             begun["status"] = json!("in_progress");
             begun["content"] = json!([]);
@@ -102,7 +103,7 @@ pub fn body(turn: &Turn) -> Value {
             };
             json!({"id": turn.nth_id("msg_", at), "type": "message", "status": status, "content": [content], "role": "assistant"})
         }
-        Part::Block(_) => panic!("only Anthropic has blocks"),
+        Part::Block(block) => block.clone(),
         Part::Call { name, args } => json!({
             "id": turn.nth_id("fc_", at), "type": "function_call", "status": status, "arguments": args.to_string(),
             "call_id": turn.nth_id("call_", at), "name": name,

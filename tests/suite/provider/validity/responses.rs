@@ -180,6 +180,7 @@ fn one(items: &[Value], at: usize, item: &Value) -> Verdict {
             })
         }
         "compaction" | "compaction_summary" => needs("encrypted_content"),
+        "compaction_trigger" => Ok(()),
         "item_reference" => Err(format!(
             "Item with id '{id}' not found. Items are not persisted when `store` is set to false. Try again with `store` set to true, or remove this item from your input."
         )),

@@ -65,21 +65,26 @@ pub(super) fn in_pis_form<'a>(
     Ok(made.into_iter().map(|made| (made.at, Cow::Owned(made.json))).collect())
 }
 
-/// Whether the server changed the request of an answer: it cleared parts of the conversation, or dropped thinking. Its counts
-/// are of another prompt than the one that was sent.
+/// Whether the server changed the request of an answer: it cleared or compacted parts of the conversation, or dropped thinking.
+/// Its counts are of another prompt than the one that was sent.
 pub(super) fn was_changed_by_server(params: &AppendParams, at: usize) -> bool {
     let text = params.messages.get(at).map_or("", |message| message.0.get());
-    let has = |name: &str| text.contains(name);
-    if params.format != Some(MessageFormat::Anthropic)
-        || !(has("\"applied_edits\"") || has("\"input_transformations\""))
-    {
+    let names: &[&str] = match params.format {
+        Some(MessageFormat::Anthropic) => &["\"applied_edits\"", "\"input_transformations\"", "\"compaction\""],
+        Some(MessageFormat::OpenaiResponses) => &["\"compaction\""],
+        Some(MessageFormat::Messages | MessageFormat::OpenaiChat | MessageFormat::Google) | None => &[],
+    };
+    if !names.iter().any(|name| text.contains(name)) {
         return false;
     }
     let answer: Value = serde_json::from_str(text).unwrap_or_default();
+    let any = |list: &Value, kind: &str| list.as_array().is_some_and(|all| all.iter().any(|it| it["type"] == kind));
     let edits = answer["context_management"]["applied_edits"].as_array();
-    let transformations = answer["input_transformations"].as_array();
     edits.is_some_and(|edits| !edits.is_empty())
-        || transformations.is_some_and(|all| all.iter().any(|it| it["type"] == "thinking_dropped"))
+        || any(&answer["input_transformations"], "thinking_dropped")
+        || [&answer["usage"]["iterations"], &answer["content"], &answer["output"]]
+            .into_iter()
+            .any(|list| any(list, "compaction"))
 }
 
 /// The entries of appends that are written with this one, oldest first.
