@@ -247,7 +247,9 @@ pub struct PruneSettings {
     /// The least tokens for which results are pruned.
     #[schemars(range(min = 0, max = 1_000_000_000), extend("x-project" = within(0, 10_000_000)))]
     pub minimum_savings: u64,
-    /// Tools whose results stay. A read of a file that a newer one repeats is pruned all the same.
+    /// Tools whose results stay. Case, `_` and `-` in a name make no difference. `read` means every known tool that reads a file
+    /// (`Read`, `read_file`, `view`, …), and `skill` every one that loads a skill (`Skill`, `load_skill`, …). A read of a file
+    /// that a newer one repeats is pruned all the same.
     pub protected_tools: Vec<String>,
     /// Time for which the provider caches a prompt after its last use, in seconds: five minutes at Anthropic, and at least
     /// as long at OpenAI. A pruning that breaks a younger cache has to save more than it costs.
@@ -263,6 +265,8 @@ pub struct ToolSettings {
     pub files: Vec<FileTool>,
     /// Tools that hold the todo list. They come before the built-in ones.
     pub todo: Vec<String>,
+    /// Tools that load a skill, beside the built-in ones.
+    pub skills: Vec<String>,
 }
 
 /// A tool that touches a file.

@@ -4,7 +4,10 @@
 
 pub mod cache;
 pub mod pays;
+mod protected;
 mod superseded;
+
+pub use superseded::named_part;
 
 use crate::{
     conversation::{
@@ -98,7 +101,8 @@ pub fn prune(
     let gone: HashSet<EntryId> = pruned.edits.iter().map(|edit| edit.target_id.clone()).collect();
     let mut newer = 0;
     for (entry, result) in results(entries).filter(|(entry, _)| !gone.contains(&entry.id)) {
-        let protected = newer < settings.protect_tokens || settings.protected_tools.contains(&result.tool);
+        let protected =
+            newer < settings.protect_tokens || protected::is_protected(&settings.protected_tools, &result.tool);
         newer += u64::from(entry.tokens(estimator));
         if !protected && !result.pruned && standing(entry) == Standing::Free {
             pruned.cut(entry, estimator, |tokens| format!("[Output truncated - {tokens} tokens]"));

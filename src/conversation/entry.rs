@@ -1,6 +1,7 @@
 //! The lines of a session file, read into typed values. The line itself is kept: it is what `session/entry` answers,
 //! what a fork copies, and what a context sends.
 
+mod agent;
 mod archive;
 mod compaction;
 mod cost;
@@ -21,6 +22,7 @@ mod todos;
 mod unparsed;
 mod writing;
 
+pub use agent::{CarriedAgent, CarriedLoad, LoadKind};
 pub use compaction::Compaction;
 pub use edit::{ContextEdit, Replacement};
 pub use head::{Head, text};

@@ -1,5 +1,7 @@
 //! The files that an agent read and changed, by the calls of its tools.
 
+pub mod shell;
+
 use super::span::Span;
 use crate::{
     conversation::{
@@ -234,6 +236,22 @@ pub fn without_files(summary: &str) -> String {
     kept.to_owned()
 }
 
+/// Whether a tool of this name reads a file in a common agent.
+#[must_use]
+pub fn reads_a_file(tool: &str) -> bool {
+    let reads = |name: &str, operation| operation == FileOperation::Read && name != "view_image";
+    KNOWN.iter().any(|(known, _, operation)| reads(known, *operation) && is_same_tool(known, tool))
+}
+
+/// Whether two names are one tool: agents differ in case, `_` and `-`.
+#[must_use]
+pub fn is_same_tool(one: &str, other: &str) -> bool {
+    let plain = |name: &str| -> Vec<u8> {
+        name.bytes().filter(|byte| !matches!(byte, b'_' | b'-')).map(|byte| byte.to_ascii_lowercase()).collect()
+    };
+    one == other || plain(one) == plain(other)
+}
+
 /// The files that a call touches, with what it does to each. `tools` precede the known ones.
 #[must_use]
 pub fn files_of(tool: &str, arguments: &Value, tools: &[FileTool]) -> Vec<(String, FileOperation)> {
@@ -272,7 +290,15 @@ fn files_of_patch(patch: &str) -> Vec<(String, FileOperation)> {
     let marked = |line: &str| {
         MARKS.iter().find_map(|(mark, operation)| Some((line.strip_prefix(mark)?.trim().to_owned(), *operation)))
     };
-    patch.lines().filter_map(marked).collect()
+    let mut files: Vec<(String, FileOperation)> = Vec::new();
+    for line in patch.lines() {
+        // The file before is moved there.
+        if let Some((_, operation)) = files.last_mut().filter(|_| line.starts_with("*** Move to: ")) {
+            *operation = FileOperation::Delete;
+        }
+        files.extend(marked(line));
+    }
+    files
 }
 
 fn move_to_end(files: &mut Vec<String>, path: &str, left_out: &mut u64) {

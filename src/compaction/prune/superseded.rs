@@ -98,10 +98,16 @@ fn plain(path: &str) -> &str {
 
 /// The part that a read returns, by its arguments beside the path.
 fn part(arguments: &Value, path: &str) -> Part {
+    named_part(arguments, path).map_or(Part::Whole, Part::Of)
+}
+
+/// The arguments of a read that name a part of its file, as JSON; `None` for the whole file.
+#[must_use]
+pub fn named_part(arguments: &Value, path: &str) -> Option<String> {
     let named = |name: &str, value: &Value| !value.is_null() && !NO_PART.contains(&name) && value != path;
     let mut rest: Vec<_> = arguments.as_object().into_iter().flatten().filter(|it| named(it.0, it.1)).collect();
     rest.sort_by_key(|(name, _)| *name);
-    if rest.is_empty() { Part::Whole } else { Part::Of(serde_json::json!(rest).to_string()) }
+    (!rest.is_empty()).then(|| serde_json::json!(rest).to_string())
 }
 
 #[cfg(test)]

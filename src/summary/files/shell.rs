@@ -1,0 +1,187 @@
+//! The files that a command of a shell removes or shows, by its words. A command that says it in another way is not understood:
+//! the lists are hints.
+
+use serde_json::Value;
+
+/// Tools of common agents that run a command.
+const SHELLS: [&str; 13] = [
+    "bash",
+    "shell",
+    "exec",
+    "exec_command",
+    "local_shell",
+    "shell_command",
+    "terminal",
+    "execute_command",
+    "run_command",
+    "run_terminal_cmd",
+    "run_terminal_command",
+    "run_shell_command",
+    "run_in_terminal",
+];
+
+/// Arguments with the command.
+const COMMANDS: [&str; 3] = ["command", "cmd", "script"];
+
+/// Arguments with the folder that the command runs in.
+const FOLDERS: [&str; 4] = ["workdir", "cwd", "working_directory", "dir_path"];
+
+/// The longest command that is read, in bytes. A longer one writes a file.
+const LONGEST: usize = 16 * 1024;
+
+/// The use of a file by a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Use {
+    /// It is removed, or moved away. A folder goes with all of its files.
+    Removed(String),
+    /// Its text, or a part of it, is the output.
+    Shown(String),
+}
+
+/// The files that a call of a shell uses, in its order. Paths are relative to the folder that the call names, if it names one.
+#[must_use]
+pub fn uses(tool: &str, arguments: &Value) -> Vec<Use> {
+    if !SHELLS.iter().any(|shell| super::is_same_tool(shell, tool)) {
+        return Vec::new();
+    }
+    let Some(command) = COMMANDS.iter().find_map(|name| command_of(arguments.get(*name)?)) else { return Vec::new() };
+    let mut folder = FOLDERS.iter().find_map(|name| arguments.get(*name)?.as_str()).unwrap_or_default().to_owned();
+    let mut uses = Vec::new();
+    for words in simple_commands(&command) {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let words = match words.as_slice() {
+            ["sudo" | "git", rest @ ..] => rest,
+            words => words,
+        };
+        let Some((program, operands)) = words.split_first() else { continue };
+        let within = |path: &&str| match folder.as_str() {
+            "" => (*path).to_owned(),
+            _ if is_absolute(path) => (*path).to_owned(),
+            folder => format!("{}/{path}", folder.trim_end_matches('/')),
+        };
+        let operands = operands.iter().filter(|word| !word.starts_with('-') && !word.is_empty());
+        match *program {
+            "rm" | "unlink" | "rmdir" | "trash" => uses.extend(operands.map(within).map(Use::Removed)),
+            "mv" => {
+                let paths: Vec<String> = operands.map(within).collect();
+                let moved = paths.len().saturating_sub(1);
+                uses.extend(paths.into_iter().take(moved).map(Use::Removed));
+            }
+            "cat" | "bat" | "head" | "tail" | "sed" | "nl" | "less" | "more" => {
+                uses.extend(operands.map(within).map(Use::Shown));
+            }
+            "cd" => folder = operands.map(within).next().unwrap_or_default(),
+            _ => {}
+        }
+    }
+    uses
+}
+
+/// Whether a path needs no folder before it.
+#[must_use]
+pub fn is_absolute(path: &str) -> bool {
+    let drive = |path: &str| path.as_bytes().first().is_some_and(u8::is_ascii_alphabetic) && path[1..].starts_with(':');
+    path.starts_with(['/', '\\', '~']) || drive(path)
+}
+
+/// The command as one text. Codex names the shell and its option before it.
+fn command_of(value: &Value) -> Option<String> {
+    let command = match value {
+        Value::String(command) => command.clone(),
+        Value::Array(words) => {
+            let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+            match words.as_slice() {
+                [shell, option, script] if shell.ends_with("sh") && option.starts_with('-') => (*script).to_owned(),
+                words => words.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" "),
+            }
+        }
+        _ => return None,
+    };
+    (command.len() <= LONGEST).then_some(command)
+}
+
+/// The words of each simple command. A command with a pattern, a variable or a document in it has none: its words say nothing.
+fn simple_commands(command: &str) -> Vec<Vec<String>> {
+    if command.contains("<<") {
+        return Vec::new();
+    }
+    let (mut commands, mut words) = (Vec::new(), Vec::new());
+    let (mut word, mut quote, mut is_known) = (None::<String>, None::<char>, true);
+    let mut chars = command.chars().peekable();
+    while let Some(char) = chars.next() {
+        match (quote, char) {
+            (Some(open), char) if char == open => quote = None,
+            (Some('\''), char) => word.get_or_insert_default().push(char),
+            (_, '\\') => word.get_or_insert_default().extend(chars.next()),
+            (_, '$' | '`') => is_known = false,
+            (Some(_), char) => word.get_or_insert_default().push(char),
+            (None, '\'' | '"') => {
+                quote = Some(char);
+                word.get_or_insert_default();
+            }
+            (None, '*' | '?' | '[' | '{') => is_known = false,
+            (None, '\n' | ';' | '&' | '|') => {
+                words.extend(word.take());
+                let ended = std::mem::take(&mut words);
+                commands.extend(Some(ended).filter(|_| is_known));
+                is_known = true;
+            }
+            // The name of a file that is written.
+            (None, '>') => {
+                word = None;
+                while chars.next_if(|char| matches!(char, '>' | '&' | ' ')).is_some() {}
+                while chars.next_if(|char| !char.is_whitespace() && !matches!(char, ';' | '|' | '&')).is_some() {}
+            }
+            (None, char) if char.is_whitespace() => words.extend(word.take()),
+            (None, char) => word.get_or_insert_default().push(char),
+        }
+    }
+    words.extend(word);
+    commands.extend(Some(words).filter(|_| is_known && quote.is_none()));
+    commands
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn of(command: &str) -> Vec<String> {
+        let shown = |it| match it {
+            Use::Removed(path) => format!("-{path}"),
+            Use::Shown(path) => format!("+{path}"),
+        };
+        uses("Bash", &json!({ "command": command })).into_iter().map(shown).collect()
+    }
+
+    #[test]
+    fn words_of_commands_say_which_files_go_and_which_are_shown() {
+        for (command, expected) in [
+            ("rm -rf src/old.rs 'my file'", vec!["-src/old.rs", "-my file"]),
+            ("cargo test && git rm --cached a.rs; sudo rm \"b c\"", vec!["-a.rs", "-b c"]),
+            ("mv a b c dir", vec!["-a", "-b", "-c"]),
+            ("mv a", vec![]),
+            ("cd sub && rm x ../y /z", vec!["-sub/x", "-sub/../y", "-/z"]),
+            ("cat skills/pdf/SKILL.md | head", vec!["+skills/pdf/SKILL.md"]),
+            ("rm \"$FILE\"; rm *.o; rm a", vec!["-a"]),
+            ("echo rm a", vec![]),
+            ("rm a > log 2>&1", vec!["-a"]),
+            ("cat > rm <<EOF\nrm a\nEOF", vec![]),
+            ("rm 'a", vec![]),
+            ("", vec![]),
+        ] {
+            assert_eq!(of(command), expected, "{command}");
+        }
+    }
+
+    #[test]
+    fn a_command_may_be_a_list_with_a_folder() {
+        let script = json!({"command": ["bash", "-lc", "rm a"], "workdir": "/w/"});
+        assert_eq!(uses("shell", &script), [Use::Removed("/w/a".to_owned())]);
+        let words = json!({"cmd": ["rm", "a b"]});
+        assert_eq!(uses("exec_command", &words), [Use::Removed("a b".to_owned())]);
+        assert_eq!(uses("read", &json!({"command": "rm a"})), []);
+        assert_eq!(uses("bash", &json!({"command": 7})), []);
+        assert_eq!(uses("bash", &json!({"command": "a; ".repeat(LONGEST) + "rm a"})), []);
+    }
+}
