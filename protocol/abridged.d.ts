@@ -563,6 +563,13 @@ export interface CompactionPatch {
   style?: Style;
   /** Ends the frame of a summary with a line that names the file of the session, where the whole conversation is. */
   transcriptHint?: boolean;
+  /**
+   * Names in `rehydration` of a compaction's result the files that are worth reading again and the skills and
+   * instructions
+   * that the agent loaded in the summarized part. Those that stood in tool results stay in the context: at most 5,000
+   * tokens of each, 25,000 of all, a quarter of the room, and half of the summarized part.
+   */
+  rehydrate?: boolean;
 }
 
 /** The action at the threshold. */
@@ -645,6 +652,13 @@ export interface CompactionSettingsInput {
   style?: Style;
   /** Ends the frame of a summary with a line that names the file of the session, where the whole conversation is. */
   transcriptHint?: boolean;
+  /**
+   * Names in `rehydration` of a compaction's result the files that are worth reading again and the skills and
+   * instructions
+   * that the agent loaded in the summarized part. Those that stood in tool results stay in the context: at most 5,000
+   * tokens of each, 25,000 of all, a quarter of the room, and half of the summarized part.
+   */
+  rehydrate?: boolean;
 }
 
 /** Pruning of old tool results. */
@@ -653,7 +667,13 @@ export interface PruneSettingsInput {
   protectTokens?: number;
   /** The least tokens for which results are pruned. */
   minimumSavings?: number;
-  /** Tools whose results stay. A read of a file that a newer one repeats is pruned all the same. */
+  /**
+   * Tools whose results stay. Case, `_` and `-` in a name make no difference. `read` means every known tool that reads
+   * a file
+   * (`Read`, `read_file`, `view`, …), and `skill` every one that loads a skill (`Skill`, `load_skill`, …). A read of a
+   * file
+   * that a newer one repeats is pruned all the same.
+   */
   protectedTools?: string[];
   /**
    * Time for which the provider caches a prompt after its last use, in seconds: five minutes at Anthropic, and at
@@ -669,6 +689,8 @@ export interface ToolSettingsInput {
   files?: FileTool[];
   /** Tools that hold the todo list. They come before the built-in ones. */
   todo?: string[];
+  /** Tools that load a skill, beside the built-in ones. */
+  skills?: string[];
 }
 
 /** A tool that touches a file. */
@@ -2389,6 +2411,11 @@ export interface CompactionResult {
    * cut.
    */
   shortened?: ShortenedEntry[];
+  /**
+   * Files and loaded texts to bring back; absent where `compaction.rehydrate` is off, or the frame would exceed 60
+   * KiB.
+   */
+  rehydration?: Rehydrated | null;
 }
 
 /** Method of a summary. */
@@ -2641,6 +2668,82 @@ export interface ShortenedEntry {
   /** Size of its message in the context, in tokens; 0 where it is summarized. */
   tokensAfter: number;
 }
+
+/** Files and texts that the summarized part had, and the context has no more, or only in part. */
+export interface Rehydrated {
+  /**
+   * At most five files that are worth reading again: first the changed ones, from the newest change on, then those
+   * that were
+   * only read, from the newest read on. A file that was removed, or whose newest form is in the kept part, is not
+   * among them.
+   */
+  files: FileToRead[];
+  /** Number of the other files that the summarized part read or changed. */
+  filesLeftOut: number;
+  /**
+   * At most twenty skills and instructions that the summarized part loaded and the kept part does not, from the newest
+   * on.
+   */
+  loaded: Loaded[];
+  /** Number of the others. */
+  loadedLeftOut: number;
+}
+
+/** A file that is worth reading again. */
+export interface FileToRead {
+  /** The file. A relative path of a tool is taken from the session's `cwd`. It is not looked for on the disk. */
+  path: string;
+  /** The newest use of the file. */
+  operation: FileUse;
+  /**
+   * Size of the file when the session last had it whole, in tokens; null where it never had. The size on the disk may
+   * differ.
+   */
+  tokens: number | null;
+  /** The entry with that use: the result of a call. */
+  entryId: EntryId;
+}
+
+/** The use of a file. */
+export type FileUse =
+  /** It was made or changed. */
+  | "changed"
+  /** It was only read. */
+  | "read";
+
+/** A skill, or the instructions of a file, that the agent loaded. */
+export interface Loaded {
+  /** The kind. */
+  kind: LoadKind;
+  /** The name of the skill, or of the file. */
+  name: string;
+  /** The file, if the agent named it. */
+  path: string | null;
+  /** Size of the text as it was loaded, in tokens. */
+  tokens: number;
+  /** The part of the text that stays in the context. */
+  kept: LoadKept;
+  /** The entry with the text. */
+  entryId: EntryId;
+}
+
+/** The kind of a text that an agent loads. */
+export type LoadKind =
+  /** A skill. */
+  | "skill"
+  /** The instructions of a file, such as `AGENTS.md`. */
+  | "instructions";
+
+/** The part of a loaded text that a compaction keeps. */
+export type LoadKept =
+  /** All of it, without its secrets. */
+  | "whole"
+  /** Its beginning and its end. */
+  | "clipped"
+  /**
+   * Nothing: it stood in no tool result, an edit had replaced it, there was no room, or the compaction is not applied.
+   */
+  | "none";
 
 /** Plan of a compaction. */
 export interface Preparation {
@@ -3398,6 +3501,13 @@ export interface CompactionSettings {
   style: Style;
   /** Ends the frame of a summary with a line that names the file of the session, where the whole conversation is. */
   transcriptHint: boolean;
+  /**
+   * Names in `rehydration` of a compaction's result the files that are worth reading again and the skills and
+   * instructions
+   * that the agent loaded in the summarized part. Those that stood in tool results stay in the context: at most 5,000
+   * tokens of each, 25,000 of all, a quarter of the room, and half of the summarized part.
+   */
+  rehydrate: boolean;
 }
 
 /** Pruning of old tool results. */
@@ -3406,7 +3516,13 @@ export interface PruneSettings {
   protectTokens: number;
   /** The least tokens for which results are pruned. */
   minimumSavings: number;
-  /** Tools whose results stay. A read of a file that a newer one repeats is pruned all the same. */
+  /**
+   * Tools whose results stay. Case, `_` and `-` in a name make no difference. `read` means every known tool that reads
+   * a file
+   * (`Read`, `read_file`, `view`, …), and `skill` every one that loads a skill (`Skill`, `load_skill`, …). A read of a
+   * file
+   * that a newer one repeats is pruned all the same.
+   */
   protectedTools: string[];
   /**
    * Time for which the provider caches a prompt after its last use, in seconds: five minutes at Anthropic, and at
@@ -3422,6 +3538,8 @@ export interface ToolSettings {
   files: FileTool[];
   /** Tools that hold the todo list. They come before the built-in ones. */
   todo: string[];
+  /** Tools that load a skill, beside the built-in ones. */
+  skills: string[];
 }
 
 /** Summaries of branches that are left. */
@@ -3657,6 +3775,23 @@ export interface SettingsPatch {
            */
           | boolean
           | null;
+        /**
+         * Names in `rehydration` of a compaction's result the files that are worth reading again and the skills and
+         * instructions
+         * that the agent loaded in the summarized part. Those that stood in tool results stay in the context: at most
+         * 5,000
+         * tokens of each, 25,000 of all, a quarter of the room, and half of the summarized part.
+         */
+        rehydrate?:
+          /**
+           * Names in `rehydration` of a compaction's result the files that are worth reading again and the skills and
+           * instructions
+           * that the agent loaded in the summarized part. Those that stood in tool results stay in the context: at
+           * most 5,000
+           * tokens of each, 25,000 of all, a quarter of the room, and half of the summarized part.
+           */
+          | boolean
+          | null;
       }
     | null;
   /** Pruning of old tool results. */
@@ -3672,9 +3807,21 @@ export interface SettingsPatch {
           /** The least tokens for which results are pruned. */
           | number
           | null;
-        /** Tools whose results stay. A read of a file that a newer one repeats is pruned all the same. */
+        /**
+         * Tools whose results stay. Case, `_` and `-` in a name make no difference. `read` means every known tool that
+         * reads a file
+         * (`Read`, `read_file`, `view`, …), and `skill` every one that loads a skill (`Skill`, `load_skill`, …). A
+         * read of a file
+         * that a newer one repeats is pruned all the same.
+         */
         protectedTools?:
-          /** Tools whose results stay. A read of a file that a newer one repeats is pruned all the same. */
+          /**
+           * Tools whose results stay. Case, `_` and `-` in a name make no difference. `read` means every known tool
+           * that reads a file
+           * (`Read`, `read_file`, `view`, …), and `skill` every one that loads a skill (`Skill`, `load_skill`, …). A
+           * read of a file
+           * that a newer one repeats is pruned all the same.
+           */
           | string[]
           | null;
         /**
@@ -3703,6 +3850,11 @@ export interface SettingsPatch {
         /** Tools that hold the todo list. They come before the built-in ones. */
         todo?:
           /** Tools that hold the todo list. They come before the built-in ones. */
+          | string[]
+          | null;
+        /** Tools that load a skill, beside the built-in ones. */
+        skills?:
+          /** Tools that load a skill, beside the built-in ones. */
           | string[]
           | null;
       }

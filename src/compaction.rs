@@ -16,6 +16,7 @@ pub mod plan;
 pub mod preview;
 pub mod prune;
 pub mod recovery;
+pub mod rehydrate;
 pub mod request;
 pub mod resting;
 pub mod style;

@@ -83,6 +83,8 @@ prompts! {
     TodosContext = "todos-context" needs "{{todos}}";
     /// Facts beside a summary of the provider.
     FactsContext = "facts-context" needs "{{facts}}";
+    /// Frame of skills and instructions that the agent loaded, after a summary.
+    LoadedContext = "loaded-context" needs "{{loaded}}";
     /// Line at the end of a summary's frame: the file with the whole conversation.
     TranscriptHint = "transcript-hint";
 }
@@ -215,7 +217,7 @@ pub fn render(template: &str, values: &[(&str, &str)]) -> String {
 }
 
 /// The tags that have a meaning in what is sent to a model. Standing in the data they would end its frame.
-const TAGS: [&str; 11] = [
+const TAGS: [&str; 12] = [
     "summary",
     "conversation",
     "previous-summary",
@@ -224,6 +226,7 @@ const TAGS: [&str; 11] = [
     "modified-files",
     "pinned",
     "todos",
+    "loaded",
     "user-message",
     "handoff-context",
     "session-extract",

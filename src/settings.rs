@@ -197,6 +197,10 @@ pub struct CompactionSettings {
     pub style: Style,
     /// Ends the frame of a summary with a line that names the file of the session, where the whole conversation is.
     pub transcript_hint: bool,
+    /// Names in `rehydration` of a compaction's result the files that are worth reading again and the skills and instructions
+    /// that the agent loaded in the summarized part. Those that stood in tool results stay in the context: at most 5,000
+    /// tokens of each, 25,000 of all, a quarter of the room, and half of the summarized part.
+    pub rehydrate: bool,
 }
 
 /// The action at the threshold.
@@ -422,6 +426,7 @@ impl Default for CompactionSettings {
             models: Vec::new(),
             style: Style::default(),
             transcript_hint: true,
+            rehydrate: false,
         }
     }
 }

@@ -1,11 +1,12 @@
 //! A draft: everything that a compaction would write, measured before it is written.
 
-use super::{images, plan::Plan};
+use super::{images, plan::Plan, rehydrate::Rehydrated};
 use crate::{
     conversation::{
         context::{self, Context},
         entry::{
-            self, Attempts, CarriedCalibration, CarriedSummary, ContextEdit, Entry, Preserved, Stamp, native::Kind,
+            self, Attempts, CarriedAgent, CarriedCalibration, CarriedSummary, ContextEdit, Entry, Preserved, Stamp,
+            native::Kind,
         },
         path::Path,
         spending::Spending,
@@ -49,6 +50,8 @@ pub struct Draft {
     pub shortened: Vec<Shortened>,
     /// Facts that the summary does not have; `None` where they are not known.
     pub lost: Option<Box<Lost>>,
+    /// The files and loaded texts that the client is told; `None` until the draft is written, and where the settings ask for none.
+    pub rehydrated: Option<Box<Rehydrated>>,
 }
 
 /// The parts of a compaction that hooks supply beside its summary.
@@ -93,8 +96,16 @@ impl Draft {
             summary_times: Vec::new(),
             shortened: Vec::new(),
             lost: None,
+            rehydrated: None,
         }
         .measure()
+    }
+
+    /// The draft with the files and loaded texts that the client is told. `newer` follows the path of the plan and is kept.
+    #[must_use]
+    pub fn rehydrated(self, newer: &[Arc<Entry>]) -> Self {
+        let rehydrated = self.plan.rehydrated(&self.edits, newer).map(Box::new);
+        Self { rehydrated, ..self }
     }
 
     /// The draft with other edits of kept entries.
@@ -219,7 +230,7 @@ impl Draft {
         preserved.newest_user_message = self.plan.carried();
         preserved.user_messages = self.plan.user_messages();
         preserved.edits = self.edits.clone();
-        preserved.todos = self.plan.todos(path);
+        preserved.agent = CarriedAgent { todos: self.plan.todos(path), loaded: self.plan.loaded() };
         preserved.compactions += 1;
         preserved.overhead = Some(self.plan.demand.budget.overhead());
         preserved.estimator = Some(self.plan.demand.scale.estimator().name().to_owned());

@@ -134,6 +134,7 @@ pub fn supplied(plan: Plan, summary: Summary, rules: Rules<'_>) -> Result<Draft,
     let mut ladder = Ladder { best: Draft::extracted(plan.clone(), summary, carried_edits(&plan)), goal };
     ladder.lose_image_bytes();
     ladder.shrink_kept(rules);
+    while ladder.best.tokens_after >= before && ladder.load_less() {}
     let threshold = plan.demand.budget.threshold;
     let (after, goal) = (ladder.best.tokens_after, goal.max(threshold * 9 / 10));
     match () {
@@ -149,7 +150,7 @@ pub fn supplied(plan: Plan, summary: Summary, rules: Rules<'_>) -> Result<Draft,
 pub fn may_shrink(plan: &Plan) -> bool {
     let text = Secrets::Redacted.clean(&"word ".repeat(LEAST_SUMMARY));
     let smallest = Draft::extracted(
-        plan.clone(),
+        plan.with_nothing_loaded(),
         Summary { text, short: Clean::default(), files: FileLists::default() },
         carried_edits(plan),
     );
@@ -228,6 +229,8 @@ pub fn climb(plan: Plan, rules: Rules<'_>, summarize: &dyn Fn(&Plan, u64) -> Sum
             ladder.try_rung(|draft| with_short_summary(draft, plan, summarize));
         }
     }
+    // A text that was loaded is no reason against a compaction.
+    while ladder.best.tokens_after >= before && ladder.load_less() {}
     ladder.accepted(before)
 }
 
@@ -318,6 +321,15 @@ impl Ladder {
         self.try_rung(|draft| with_edits(draft, &prune_edits(draft, rules)));
         self.try_rung(elide::without_oversized);
         self.try_rung(|draft| with_edits(draft, &image_edits(draft, KEPT_IMAGES)));
+        while !self.fits() && self.load_less() {}
+    }
+
+    /// Carries less of the loaded texts. False without any.
+    fn load_less(&mut self) -> bool {
+        let Some(plan) = self.best.plan.with_less_loaded() else { return false };
+        let Draft { summary, edits, supplied, .. } = self.best.clone();
+        self.best = Draft { supplied, ..Draft::extracted(plan, summary, edits) };
+        true
     }
 
     /// Removes old images until their bytes are within the budget.

@@ -7,11 +7,15 @@ mod window;
 
 pub use window::{unread, unread_ids};
 
-use super::{ahead, style::Messages};
+use super::{
+    ahead,
+    rehydrate::{Rehydrated, Rehydration, Seen},
+    style::Messages,
+};
 use crate::{
     conversation::{
         context,
-        entry::{CarriedCalibration, CarriedMessage, CarriedTodos, Entry, carried_data},
+        entry::{CarriedCalibration, CarriedLoad, CarriedMessage, CarriedTodos, ContextEdit, Entry, carried_data},
         message::outline::Role,
         path::Path,
         tokens::{Estimator, Scale},
@@ -84,6 +88,8 @@ pub struct Plan {
     /// The data of other programs that the previous compaction carries.
     carried_data: Arc<Map<String, Value>>,
     todos: todo::Rules,
+    /// The files and loaded texts of the path, where they are to come back.
+    rehydration: Option<Rehydration>,
     /// The estimate of the context before, and its estimator, once it was asked for. Plans of one path share it.
     estimate_before: Arc<OnceLock<(Estimator, u64)>>,
     /// The demands.
@@ -137,6 +143,7 @@ pub fn plan(path: Path, demand: Demand, prompts: Arc<Prompts>) -> Result<Plan, N
         messages: None,
         carried_data,
         todos,
+        rehydration: None,
         estimate_before: Arc::default(),
         demand,
         prompts,
@@ -214,6 +221,45 @@ impl Plan {
         let is_pinned = |id: &EntryId| self.pinned.contains(id);
         let of = |messages: &Messages| messages.before(self.first_kept(), self.demand.scale, &is_pinned);
         self.messages.as_ref().map(of).unwrap_or_default()
+    }
+
+    /// The same plan, whose compaction brings files and loaded texts back.
+    #[must_use]
+    pub fn rehydrating(self, rehydration: Option<Rehydration>) -> Self {
+        Self { rehydration, ..self }
+    }
+
+    /// The skills and instructions that the compaction carries, oldest first.
+    #[must_use]
+    pub fn loaded(&self) -> Vec<CarriedLoad> {
+        self.rehydration.as_ref().map(|it| it.carried(self.seen())).unwrap_or_default()
+    }
+
+    /// The same plan with fewer loaded texts. `None` without any.
+    #[must_use]
+    pub fn with_less_loaded(&self) -> Option<Self> {
+        let less = self.rehydration.as_ref()?.less(self.seen())?;
+        Some(Self { rehydration: Some(less), ..self.clone() })
+    }
+
+    /// The same plan, whose compaction carries no loaded texts.
+    #[must_use]
+    pub fn with_nothing_loaded(&self) -> Self {
+        Self { rehydration: self.rehydration.as_ref().map(Rehydration::nothing), ..self.clone() }
+    }
+
+    /// The cut, for what comes back over it.
+    fn seen(&self) -> Seen<'_> {
+        let scale = self.demand.scale;
+        let replaced = scale.size(self.span().replaced(scale.estimator()));
+        Seen { cut: self.first_kept(), pinned: &self.pinned, replaced, scale }
+    }
+
+    /// The files and loaded texts that a client is told to bring back, after these edits of kept entries. `newer` follows the path
+    /// and is kept.
+    #[must_use]
+    pub fn rehydrated(&self, edits: &[ContextEdit], newer: &[Arc<Entry>]) -> Option<Rehydrated> {
+        self.rehydration.as_ref().map(|it| it.rehydrated(self.seen(), edits, self.path.len(), newer))
     }
 
     /// The calibrations that the compaction carries.

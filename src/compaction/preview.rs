@@ -40,6 +40,14 @@ pub enum Effect {
     MayNotShrink,
 }
 
+/// Size of the skills and instructions that a plan carries in their frame, in tokens.
+fn loaded_size(plan: &Plan) -> u64 {
+    let (scale, loaded) = (plan.demand.scale, plan.loaded());
+    let texts = loaded.iter().map(|load| scale.text(&load.framed()));
+    let frame = if loaded.is_empty() { 0 } else { scale.text(plan.prompts.get(Prompt::LoadedContext)) };
+    texts.sum::<u64>() + frame
+}
+
 impl Preview {
     /// Previews a plan. The texts are redacted as those of a summary, because they reach the client too.
     #[must_use]
@@ -55,6 +63,7 @@ impl Preview {
             + plan
                 .todos(plan.path())
                 .map_or(0, |todos| scale.text(plan.prompts.get(Prompt::TodosContext)) + scale.text(&todos.lines()))
+            + loaded_size(plan)
             + plan.prompts.transcript_hint().map_or(0, |hint| scale.text(&hint));
         let said: u64 = plan.user_messages().iter().map(|said| scale.text(&said.text)).sum();
         let largest = plan.demand.budget.overhead() + plan.kept_tokens() + said + summary + frame;

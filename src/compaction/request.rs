@@ -7,6 +7,7 @@ use super::{
     meter::Meter,
     plan::{self, Demand, NothingToDo, Plan},
     recovery::{self, Share},
+    rehydrate::Rehydration,
     style::Messages,
 };
 use crate::{
@@ -36,6 +37,8 @@ pub struct PlanRequest {
     pub learned: Learned,
     /// The system prompt and the tools.
     pub instructions: Arc<Instructions>,
+    /// The folder that relative paths of tools are in, if it is known.
+    pub cwd: Option<String>,
     /// Size of the kept tail, in tokens, if the request names one.
     pub keep_recent_tokens: Option<u64>,
     /// The initiator.
@@ -170,7 +173,10 @@ impl PlanRequest {
             planned => planned,
         };
         let plan = planned.map_err(NoPlan::NothingToDo)?;
-        let plan = plan.reading_todos(settings).carrying_messages(messages);
+        let rehydrates = fullness.compaction.rehydrate;
+        let rehydration =
+            rehydrates.then(|| Rehydration::of(plan.path(), settings, self.cwd.as_deref(), plan.demand.scale, &budget));
+        let plan = plan.reading_todos(settings).carrying_messages(messages).rehydrating(rehydration);
         if !ladder::may_shrink(&plan) {
             return Err(NoPlan::NothingToDo(NothingToDo::WouldNotShrink));
         }
@@ -218,6 +224,7 @@ mod tests {
             model: ModelRef::parse("openai/m"),
             learned: Learned::default(),
             instructions: Arc::default(),
+            cwd: None,
             keep_recent_tokens: None,
             initiator: Initiator::User,
             cause,

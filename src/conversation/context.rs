@@ -14,7 +14,7 @@ pub mod thinking;
 use self::native::NativeForm;
 use crate::{
     conversation::{
-        entry::{self, Body, CarriedMessage, Entry, Mirror, Replacement, native::Covers},
+        entry::{self, Body, CarriedLoad, CarriedMessage, Entry, Mirror, Replacement, native::Covers},
         evidence::Estimate,
         message::{
             Block, Message,
@@ -359,8 +359,8 @@ fn summary(entry: &Entry, behind: &[String], prompts: &Prompts) -> Option<Contex
     ContextMessage::user(entry, Part::Summary, content)
 }
 
-/// The parts of the summary message after the summary: the pinned texts of entries before `sent_from`, the open tasks, the
-/// carried message and the hint.
+/// The parts of the summary message after the summary: the pinned texts of entries before `sent_from`, the loaded texts, the
+/// open tasks, the carried message and the hint.
 fn behind_summary(
     path: &Path,
     place: usize,
@@ -370,9 +370,10 @@ fn behind_summary(
     prompts: &Prompts,
 ) -> Vec<String> {
     let pinned = pinned_frame(path, sent_from, pins, prompts);
+    let loaded = loaded_frame(path, place, pins, prompts).map(|(_, loaded)| loaded);
     let todos = todos_frame(path, place, first_kept, prompts).map(|(_, todos)| todos);
     let carried = carried_frame(path, place, first_kept, pins, prompts).map(|(_, carried)| carried);
-    pinned.into_iter().chain(todos).chain(carried).chain(prompts.transcript_hint()).collect()
+    pinned.into_iter().chain(loaded).chain(todos).chain(carried).chain(prompts.transcript_hint()).collect()
 }
 
 /// The messages of the user in front of the summary of the compaction at `place`, except pinned ones.
@@ -421,10 +422,21 @@ fn facts_frame(compaction: &Entry, prompts: &Prompts) -> Option<String> {
     Some(prompts.render(Prompt::FactsContext, &[("facts", &escape_tags(facts))]))
 }
 
+/// The skills and instructions that the compaction at `place` carries in their frame, with the entry of the newest, except
+/// pinned ones.
+fn loaded_frame(path: &Path, place: usize, pins: &[Pin], prompts: &Prompts) -> Option<(EntryId, String)> {
+    let carried = &path[place].compaction()?.preserved()?.agent.loaded;
+    let loaded: Vec<&CarriedLoad> =
+        carried.iter().filter(|load| pins.iter().all(|pin| pin.entry != load.entry_id)).collect();
+    let texts: Vec<String> = loaded.iter().map(|load| escape_tags(&load.framed()).into_owned()).collect();
+    let text = prompts.render(Prompt::LoadedContext, &[("loaded", &texts.join("\n\n"))]);
+    Some((loaded.last()?.entry_id.clone(), text))
+}
+
 /// The open tasks in their frame, with the entry that changed them last, where the compaction at `place` carries them and
 /// the kept messages do not tell them. They stay as they are until the next compaction: a newer list stands after them.
 fn todos_frame(path: &Path, place: usize, first_kept: usize, prompts: &Prompts) -> Option<(EntryId, String)> {
-    let todos = path[place].compaction()?.preserved()?.todos.as_ref()?;
+    let todos = path[place].compaction()?.preserved()?.agent.todos.as_ref()?;
     let kept = |id: &&EntryId| path.position(id).is_some_and(|at| at >= first_kept);
     let told = todos.since.as_ref().filter(kept).is_some_and(|id| !edits(path, Some(place)).contains_key(id));
     let lines = todos.lines();

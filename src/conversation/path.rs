@@ -19,7 +19,7 @@ use pins::Pins;
 use crate::{
     conversation::{
         batch::Batch,
-        entry::{Attempts, Body, CarriedModel, CarriedPin, Entry, Preserved},
+        entry::{Attempts, Body, CarriedAgent, CarriedModel, CarriedPin, Entry, Preserved},
         message::{outline::Role, system::SystemPrompt},
     },
     ids::{EntryId, ModelRef},
@@ -620,7 +620,7 @@ impl Preserved {
             calibrations: Vec::new(),
             attempts: Attempts::default(),
             summary_times: Vec::new(),
-            todos: None,
+            agent: CarriedAgent::default(),
             summary: Default::default(),
             spent: None,
         }

@@ -24,6 +24,7 @@ const HARMLESS: &[&str] = &[
     "compaction.maxTokensPerHour",
     "compaction.style",
     "compaction.transcriptHint",
+    "compaction.rehydrate",
     "prune",
     "tools",
     "branchSummary",

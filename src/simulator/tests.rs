@@ -96,6 +96,7 @@ fn plan(entries: usize) -> Plan {
         model: None,
         learned: Learned::default(),
         instructions: Arc::default(),
+        cwd: None,
         keep_recent_tokens: Some(450),
         initiator: Initiator::User,
         cause: Cause::Asked,

@@ -87,7 +87,7 @@ pub fn open_tasks(path: &Path, rules: &Rules) -> Option<CarriedTodos> {
     // A compaction of another program carries no list.
     let carried = path.compaction().and_then(|place| Some((place, path[place].compaction()?.preserved()?)));
     let (list, from) = match carried {
-        Some((place, preserved)) => (preserved.todos.as_ref().map(List::carried), place + 1),
+        Some((place, preserved)) => (preserved.agent.todos.as_ref().map(List::carried), place + 1),
         None => (None, first),
     };
     let mut reading = Reading { rules, calls: HashMap::new(), list };

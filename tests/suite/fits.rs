@@ -134,6 +134,7 @@ fn request(path: &Path, window: u64, overhead: u64, cause: Cause) -> PlanRequest
         model: Some(abridged::models::ModelRef { provider: "openai".into(), id: "m".into() }),
         learned: abridged::models::learned::Learned::default(),
         instructions: Arc::new(instructions(prompt)),
+        cwd: None,
         keep_recent_tokens: None,
         initiator: Initiator::User,
         cause,

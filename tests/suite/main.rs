@@ -97,6 +97,7 @@ mod redaction;
 mod referred;
 mod referring;
 mod registration;
+mod rehydrating;
 mod remote;
 mod reported;
 mod reports;

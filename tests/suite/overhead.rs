@@ -482,6 +482,7 @@ impl World {
             model: Some(self.model.clone()),
             learned: abridged::models::learned::Learned::default(),
             instructions: self.instructions.clone(),
+            cwd: None,
             keep_recent_tokens: Some(keep),
             initiator: Initiator::User,
             cause: Cause::Asked,

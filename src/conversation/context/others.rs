@@ -4,7 +4,7 @@
 //! It knows no pins, no undo and nothing that a compaction of ours carries. `lacking` compares that with the context
 //! here and names the lines that make the two say the same. oh-my-pi follows the same rules without edits.
 
-use super::{carried_frame, edits, is_sent, texts_of_pins, todos_frame, user_messages};
+use super::{carried_frame, edits, is_sent, loaded_frame, texts_of_pins, todos_frame, user_messages};
 use crate::{
     conversation::{
         entry::{Body, ContextEdit, Entry, Mirror, Replacement},
@@ -253,6 +253,7 @@ fn carried(path: &Path, compaction: Option<usize>, prompts: &Prompts) -> Vec<(En
     let mut carried: Vec<_> = texts_of_pins(path, first_kept, pins).into_iter().map(framed).collect();
     if let Some(place) = compaction {
         carried.extend(user_messages(path, place, pins).map(|said| (said.entry_id.clone(), said.text.clone())));
+        carried.extend(loaded_frame(path, place, pins, prompts));
         carried.extend(todos_frame(path, place, first_kept, prompts));
         carried.extend(carried_frame(path, place, first_kept, pins, prompts));
     }

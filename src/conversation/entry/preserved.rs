@@ -1,6 +1,6 @@
 //! The state that a compaction carries, so that a reader needs no entry before the first kept one.
 
-use super::{CarriedSummary, CarriedTodos, ContextEdit, Entry, archive::Archive, native::NativeHistory};
+use super::{CarriedAgent, CarriedSummary, ContextEdit, Entry, archive::Archive, native::NativeHistory};
 use crate::{
     conversation::{spending::Spending, tokens::calibration::Calibration},
     ids::{EntryId, ModelRef},
@@ -67,9 +67,9 @@ pub struct Preserved {
     /// Times that models took for the newest summaries, in milliseconds, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub summary_times: Vec<u64>,
-    /// The open tasks of the agent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub todos: Option<CarriedTodos>,
+    /// The state of the agent.
+    #[serde(flatten)]
+    pub agent: CarriedAgent,
     /// The making of the summary.
     #[serde(flatten)]
     pub summary: CarriedSummary,

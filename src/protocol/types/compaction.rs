@@ -13,7 +13,10 @@ use crate::{
 };
 
 pub use crate::{
-    compaction::request::Initiator,
+    compaction::{
+        rehydrate::{FileToRead, FileUse, LoadKept, Loaded, Rehydrated},
+        request::Initiator,
+    },
     summary::{
         lost::Lost,
         made::{PartOrigins, Rejected, SummaryForm, SummaryMethod, SummaryRequests},
@@ -334,6 +337,9 @@ pub struct CompactionResult {
     /// frame would exceed 60 KiB, the last ones are left out: the compaction entry has an edit for each entry that is cut.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub shortened: Vec<ShortenedEntry>,
+    /// Files and loaded texts to bring back; absent where `compaction.rehydrate` is off, or the frame would exceed 60 KiB.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rehydration: Option<Rehydrated>,
 }
 
 /// Savings of requests by the provider's cache.

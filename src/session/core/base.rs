@@ -240,6 +240,7 @@ impl Base {
             settings: self.state.settings().clone(),
             learned: self.state.learned.clone(),
             instructions: self.state.instructions().clone(),
+            cwd: Some(self.state.cwd().to_owned()),
             keep_recent_tokens,
             initiator,
             cause,

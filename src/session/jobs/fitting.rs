@@ -203,6 +203,7 @@ impl Fitting {
             settings: self.state.settings().clone(),
             learned: self.state.learned.clone(),
             instructions: self.state.instructions().clone(),
+            cwd: None,
             keep_recent_tokens: keep,
             initiator: Initiator::User,
             cause: if keep.is_some() { Cause::Asked } else { Cause::Due },

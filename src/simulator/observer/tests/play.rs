@@ -115,6 +115,7 @@ pub fn result(entry: &Entry, tokens_after: u64) -> CompactionResult {
         kept: Extent::default(),
         lost: None,
         shortened: Vec::new(),
+        rehydration: None,
     }
 }
 
@@ -313,6 +314,7 @@ impl Play {
             model: None,
             learned: Learned::default(),
             instructions: state.instructions().clone(),
+            cwd: None,
             keep_recent_tokens: None,
             initiator: Initiator::User,
             cause: Cause::Asked,

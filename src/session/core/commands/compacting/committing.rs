@@ -123,7 +123,8 @@ pub(in crate::session::core) fn commit(
             let budget = base.state.measure_with(&meter).budget;
             draft.with_overhead(budget, meter.calibrations().carried())
         }
-    };
+    }
+    .rehydrated(newer);
     let tokens_after = draft.tokens_after + scale.size(newer_tokens);
     let first_newer: Option<&EntryId> = newer.iter().find(|entry| entry.in_context()).map(|entry| &entry.id);
     let (path, first_newer) = (path.clone(), first_newer.cloned());

@@ -45,6 +45,7 @@ pub fn whole(entry: &Entry, draft: &Draft) -> Option<Box<CompactionResult>> {
         kept: Extent::of(draft.plan.kept(), scale),
         lost: draft.lost.as_deref().cloned(),
         shortened: draft.shortened.iter().map(ShortenedEntry::from).collect(),
+        rehydration: draft.rehydrated.as_deref().cloned(),
     }))
 }
 
@@ -65,6 +66,9 @@ fn within_a_frame(mut result: Box<CompactionResult>) -> Box<CompactionResult> {
     }
     if too_large(&result) {
         result.short_summary = None;
+    }
+    if too_large(&result) {
+        result.rehydration = None;
     }
     while too_large(&result) && !result.shortened.is_empty() {
         result.shortened.truncate(result.shortened.len() * 9 / 10);

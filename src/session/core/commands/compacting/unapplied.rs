@@ -158,5 +158,7 @@ fn result(draft: Draft, stamp: &Stamp) -> Option<Box<CompactionResult>> {
     let entry = Entry::parse(line.into()).ok()?;
     let mut result = whole(&entry, &draft)?;
     result.entry_id = None;
+    let rehydrated = draft.rehydrated(&[]).rehydrated;
+    result.rehydration = rehydrated.map(|rehydrated| rehydrated.unapplied());
     Some(result)
 }
