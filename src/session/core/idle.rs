@@ -7,7 +7,7 @@ pub(super) mod rounds;
 mod tests;
 
 use super::{base::Base, parts::facts::Facts, standing::Standing};
-use crate::{log::history::History, session::effects::Effect};
+use crate::{compaction::prune::cache::Cache, log::history::History, session::effects::Effect};
 use rounds::Rounds;
 use std::time::{Duration, Instant};
 
@@ -97,7 +97,22 @@ impl Idle {
             return Some(IdleWork::Maintain(rest.facts.now));
         }
         let timer = self.rounds.timer(&rest.facts.state.settings().settings.compaction).filter(|_| rest.goes_on);
+        // Idle maintenance is only advisable, and it would make a warm cache useless.
+        let timer = timer.map(|timer| timer.max(self.warm_until(&rest.facts).unwrap_or(timer)));
         timer.map(IdleWork::Maintain).into_iter().chain(self.resting_work(rest)).min_by_key(IdleWork::at)
+    }
+
+    /// The time until which the prompt cache of the conversation is warm, if it is. A session without its bodies has that from the
+    /// time at which they were dropped.
+    fn warm_until(&self, facts: &Facts<'_>) -> Option<Instant> {
+        if facts.state.history().is_asleep() {
+            return self.rounds.warm_at_sleep();
+        }
+        let (path, kept) = (facts.state.path(), facts.state.settings().settings.prune.cache_seconds);
+        match Cache::of(path, facts.state.model(path).as_ref(), facts.wall, kept) {
+            Cache::Warm { age } => facts.now.checked_add(Duration::from_secs(kept.saturating_sub(age) + 1)),
+            Cache::Cold(_) => None,
+        }
     }
 
     /// The next work on the file and the memory.
@@ -130,6 +145,11 @@ impl Standing<'_> {
     /// The next work of an idle session. `awake_elsewhere`: bytes that the other sessions keep in memory.
     pub fn idle_work(&self, awake_elsewhere: u64) -> Option<IdleWork> {
         self.core.idle.work(&self.rest(awake_elsewhere)?)
+    }
+
+    /// The time until which the prompt cache of the conversation is warm, if it is.
+    pub fn warm_until(&self) -> Option<Instant> {
+        self.core.idle.warm_until(&self.facts())
     }
 
     /// Whether the session may sleep, now or later.

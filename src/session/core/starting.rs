@@ -376,7 +376,8 @@ impl Core {
             Some(IdleWork::Index(_)) => self.base.start_indexing(),
             Some(IdleWork::Sleep(_)) => {
                 let at_leaf = Standing::of(self).idle_check().objection_at_leaf();
-                self.idle.rounds.sleeps(at_leaf);
+                let warm_until = Standing::of(self).warm_until();
+                self.idle.rounds.sleeps(at_leaf, warm_until);
                 self.upkeep.ahead.sleep();
                 idle::sleep(&mut self.base, &mut self.idle);
             }

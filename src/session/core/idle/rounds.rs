@@ -29,6 +29,8 @@ pub(in crate::session::core) struct Rounds {
     exhausted: bool,
     /// The reason at the leaf when the bodies were dropped.
     at_sleep: Option<IdleSkipped>,
+    /// The time until which the prompt cache is warm, when the bodies were dropped.
+    warm_at_sleep: Option<Instant>,
     round: Round,
 }
 
@@ -72,7 +74,15 @@ pub(in crate::session::core) enum Next {
 impl Rounds {
     /// The rounds of a session that is being opened. Their timer does not run.
     pub fn new(now: Instant) -> Self {
-        Self { active: now, armed: None, failures: 0, exhausted: false, at_sleep: None, round: Round::No }
+        Self {
+            active: now,
+            armed: None,
+            failures: 0,
+            exhausted: false,
+            at_sleep: None,
+            warm_at_sleep: None,
+            round: Round::No,
+        }
     }
 
     /// Starts the timer anew.
@@ -90,16 +100,22 @@ impl Rounds {
         self.failures = 0;
     }
 
-    /// The bodies are about to be dropped. The reason at the leaf is kept, if the timer runs.
-    pub fn sleeps(&mut self, at_leaf: Option<IdleSkipped>) {
+    /// The bodies are about to be dropped. The reason at the leaf and the time until which the cache is warm are kept, if the timer
+    /// runs.
+    pub fn sleeps(&mut self, at_leaf: Option<IdleSkipped>, warm_until: Option<Instant>) {
         if self.armed.is_some() {
-            self.at_sleep = at_leaf;
+            (self.at_sleep, self.warm_at_sleep) = (at_leaf, warm_until);
         }
     }
 
     /// The reason at the leaf when the bodies were dropped.
     pub fn reason_at_sleep(&self) -> Option<IdleSkipped> {
         self.at_sleep
+    }
+
+    /// The time until which the prompt cache is warm, when the bodies were dropped.
+    pub fn warm_at_sleep(&self) -> Option<Instant> {
+        self.warm_at_sleep
     }
 
     /// Whether nothing was to be compacted, and the conversation has not changed since.

@@ -185,6 +185,30 @@ fn a_session_that_is_idle_is_compacted_between_the_two_events_of_its_maintenance
 }
 
 #[test]
+fn idle_maintenance_waits_while_the_prompt_cache_is_warm() {
+    for (cached, waits) in [(0, 60), (2_000, 301)] {
+        let mut held = opened();
+        held.feed(settings(&json!({"idleTimeoutSeconds": 60})));
+        let mut answer = answered();
+        answer["usage"] = json!({"input": 2_000, "output": 5, "cacheRead": cached, "cacheWrite": 0});
+        held.write_with(1, json!({ "messages": &[user(), answer] }));
+        let begin = held.at.now;
+        let mut passed = None;
+        // Both clocks go on, and the bodies are dropped after a minute.
+        while let Some(at) = held.core.wake_at(0) {
+            let step = at.saturating_duration_since(held.at.now);
+            held.at.now += step;
+            held.at.wall += jiff::SignedDuration::try_from(step).expect("a short time");
+            if !turns(&held.feed(Input::Tick)).is_empty() {
+                passed = Some((held.at.now - begin).as_secs());
+                break;
+            }
+        }
+        assert!(passed.is_some_and(|passed| (waits..waits + 2).contains(&passed)), "{cached}: {passed:?}");
+    }
+}
+
+#[test]
 fn the_timer_is_started_by_appends_and_activity_and_by_nothing_else() {
     let mut held = opened();
     held.call::<SessionStatus>(1, json!({}));
