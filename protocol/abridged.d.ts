@@ -537,7 +537,11 @@ export interface CompactionPatch {
    * answers it. It is asked before the models and gets no key.
    */
   remoteEndpoint?: string | null;
-  /** Compacts while the user is away. */
+  /**
+   * Compacts while the user is away. It waits while the prompt cache is warm, for `prune.cacheSeconds` after an answer
+   * that reports
+   * cached tokens.
+   */
   idleEnabled?: boolean;
   /** The smallest context that is compacted while the user is away, in tokens. */
   idleThresholdTokens?: number;
@@ -570,6 +574,14 @@ export interface CompactionPatch {
    * tokens of each, 25,000 of all, a quarter of the room, and half of the summarized part.
    */
   rehydrate?: boolean;
+  /**
+   * The action where a session goes on whose prompt cache is cold, by the age of its newest report, and whose context
+   * is over
+   * `coldResumeTokens`.
+   */
+  coldResume?: ColdResumption;
+  /** Size over which a context with a cold cache is large, in tokens; −1: half of the threshold. */
+  coldResumeTokens?: number;
 }
 
 /** The action at the threshold. */
@@ -594,6 +606,19 @@ export type Style =
   | "structured"
   /** The newest user messages, then the summary. */
   | "recent_user_messages";
+
+/** The action where a session with a cold prompt cache goes on. */
+export type ColdResumption =
+  /** No action. `session/usage` has the costs all the same. */
+  | "off"
+  /** A `notice` has the costs, once for each pause: when the session is opened, or when it goes on. */
+  | "notice"
+  /**
+   * A compaction starts when the session goes on: with a message of the user, a turn, or a context with `wait`. An
+   * opening alone
+   * starts none, since it may be for a look.
+   */
+  | "compact";
 
 /** Compaction of sessions. */
 export interface CompactionSettingsInput {
@@ -626,7 +651,11 @@ export interface CompactionSettingsInput {
    * answers it. It is asked before the models and gets no key.
    */
   remoteEndpoint?: string | null;
-  /** Compacts while the user is away. */
+  /**
+   * Compacts while the user is away. It waits while the prompt cache is warm, for `prune.cacheSeconds` after an answer
+   * that reports
+   * cached tokens.
+   */
   idleEnabled?: boolean;
   /** The smallest context that is compacted while the user is away, in tokens. */
   idleThresholdTokens?: number;
@@ -659,6 +688,14 @@ export interface CompactionSettingsInput {
    * tokens of each, 25,000 of all, a quarter of the room, and half of the summarized part.
    */
   rehydrate?: boolean;
+  /**
+   * The action where a session goes on whose prompt cache is cold, by the age of its newest report, and whose context
+   * is over
+   * `coldResumeTokens`.
+   */
+  coldResume?: ColdResumption;
+  /** Size over which a context with a cold cache is large, in tokens; −1: half of the threshold. */
+  coldResumeTokens?: number;
 }
 
 /** Pruning of old tool results. */
@@ -867,6 +904,11 @@ export interface Usage {
   breakdown: Breakdown;
   /** Estimator of the estimated part: `chars` until the tokenizer's tables are loaded, then `o200k_base` for good. */
   estimator: string;
+  /**
+   * Costs of the next request where the prompt cache is cold by the age of the newest report and the context is over
+   * `compaction.coldResumeTokens`. Only in the answers of `session/usage`, `session/load` and `session/status`.
+   */
+  coldResume?: ColdResume | null;
 }
 
 /** Source of a context's size. */
@@ -893,6 +935,28 @@ export interface Breakdown {
   summary: number;
   /** Messages. */
   messages: number;
+}
+
+/**
+ * The cost of the next request of a session whose prompt cache is cold. Costs are in dollars, and absent where no
+ * price is known
+ * or the model is free. They are those of input: the answer costs the same in any case.
+ */
+export interface ColdResume {
+  /** Age of the newest report of the provider, in seconds. */
+  ageSeconds: number;
+  /** The longest time for which the provider keeps a prompt, in seconds. */
+  cacheSeconds: number;
+  /** Size of the context, which the next request sends anew. */
+  tokens: number;
+  /** Estimated size of the context after a compaction. */
+  tokensAfter: number;
+  /** Cost of the context in the next request. */
+  cost?: number | null;
+  /** Cost of the context in the next request after a compaction. */
+  costAfter?: number | null;
+  /** Cost of the compaction, if the model of the session writes the summary. */
+  compactionCost?: number | null;
 }
 
 /** Params of `session/load`: one of `sessionId` and `path`. */
@@ -2127,6 +2191,11 @@ export interface UsageAnswer {
   breakdown: Breakdown;
   /** Estimator of the estimated part: `chars` until the tokenizer's tables are loaded, then `o200k_base` for good. */
   estimator: string;
+  /**
+   * Costs of the next request where the prompt cache is cold by the age of the newest report and the context is over
+   * `compaction.coldResumeTokens`. Only in the answers of `session/usage`, `session/load` and `session/status`.
+   */
+  coldResume?: ColdResume | null;
   /** Sizes that the decision compares. */
   thresholds: Thresholds;
   /** Reason why the context is compacted now or not, for a person. */
@@ -2159,6 +2228,8 @@ export type WhyCode =
   | "due"
   /** The context is not over the threshold. */
   | "below"
+  /** The prompt cache is cold, the context is over `compaction.coldResumeTokens`, and a compaction is due. */
+  | "cold"
   /** Automatic compaction is off. */
   | "off"
   /** A compaction was undone on this path, and the context still has room. */
@@ -3475,7 +3546,11 @@ export interface CompactionSettings {
    * answers it. It is asked before the models and gets no key.
    */
   remoteEndpoint: string | null;
-  /** Compacts while the user is away. */
+  /**
+   * Compacts while the user is away. It waits while the prompt cache is warm, for `prune.cacheSeconds` after an answer
+   * that reports
+   * cached tokens.
+   */
   idleEnabled: boolean;
   /** The smallest context that is compacted while the user is away, in tokens. */
   idleThresholdTokens: number;
@@ -3508,6 +3583,14 @@ export interface CompactionSettings {
    * tokens of each, 25,000 of all, a quarter of the room, and half of the summarized part.
    */
   rehydrate: boolean;
+  /**
+   * The action where a session goes on whose prompt cache is cold, by the age of its newest report, and whose context
+   * is over
+   * `coldResumeTokens`.
+   */
+  coldResume: ColdResumption;
+  /** Size over which a context with a cold cache is large, in tokens; −1: half of the threshold. */
+  coldResumeTokens: number;
 }
 
 /** Pruning of old tool results. */
@@ -3707,9 +3790,17 @@ export interface SettingsPatch {
            */
           | string | null
           | null;
-        /** Compacts while the user is away. */
+        /**
+         * Compacts while the user is away. It waits while the prompt cache is warm, for `prune.cacheSeconds` after an
+         * answer that reports
+         * cached tokens.
+         */
         idleEnabled?:
-          /** Compacts while the user is away. */
+          /**
+           * Compacts while the user is away. It waits while the prompt cache is warm, for `prune.cacheSeconds` after
+           * an answer that reports
+           * cached tokens.
+           */
           | boolean
           | null;
         /** The smallest context that is compacted while the user is away, in tokens. */
@@ -3791,6 +3882,24 @@ export interface SettingsPatch {
            * tokens of each, 25,000 of all, a quarter of the room, and half of the summarized part.
            */
           | boolean
+          | null;
+        /**
+         * The action where a session goes on whose prompt cache is cold, by the age of its newest report, and whose
+         * context is over
+         * `coldResumeTokens`.
+         */
+        coldResume?:
+          /**
+           * The action where a session goes on whose prompt cache is cold, by the age of its newest report, and whose
+           * context is over
+           * `coldResumeTokens`.
+           */
+          | ColdResumption
+          | null;
+        /** Size over which a context with a cold cache is large, in tokens; −1: half of the threshold. */
+        coldResumeTokens?:
+          /** Size over which a context with a cold cache is large, in tokens; −1: half of the threshold. */
+          | number
           | null;
       }
     | null;
@@ -4529,6 +4638,8 @@ export type NoticeCode =
    * run are forgotten at its end.
    */
   | "windows_not_kept"
+  /** The prompt cache is cold and the context is large: the next request pays for all of it. */
+  | "cold_resume"
   /** The output limit of the next requests is lower, because a provider refused a larger one. */
   | "output_limited"
   /** The provider seems to have cut the prompt. */

@@ -2,6 +2,7 @@
 
 pub mod ahead;
 pub mod calibrations;
+pub mod cold;
 pub mod decide;
 pub mod draft;
 pub mod fruitless;

@@ -1,6 +1,7 @@
 //! Models by name, and how large their windows are.
 
 pub use crate::ids::ModelRef;
+pub mod caches;
 pub mod candidates;
 pub mod catalog;
 pub mod dialects;

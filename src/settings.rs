@@ -168,7 +168,8 @@ pub struct CompactionSettings {
     /// answers it. It is asked before the models and gets no key.
     #[serde(deserialize_with = "address")]
     pub remote_endpoint: Option<String>,
-    /// Compacts while the user is away.
+    /// Compacts while the user is away. It waits while the prompt cache is warm, for `prune.cacheSeconds` after an answer that reports
+    /// cached tokens.
     pub idle_enabled: bool,
     /// The smallest context that is compacted while the user is away, in tokens.
     #[schemars(range(min = 0, max = 1_000_000_000), extend("x-project" = within(8_000, 10_000_000)))]
@@ -201,6 +202,26 @@ pub struct CompactionSettings {
     /// that the agent loaded in the summarized part. Those that stood in tool results stay in the context: at most 5,000
     /// tokens of each, 25,000 of all, a quarter of the room, and half of the summarized part.
     pub rehydrate: bool,
+    /// The action where a session goes on whose prompt cache is cold, by the age of its newest report, and whose context is over
+    /// `coldResumeTokens`.
+    pub cold_resume: ColdResumption,
+    /// Size over which a context with a cold cache is large, in tokens; −1: half of the threshold.
+    #[schemars(range(min = -1, max = 1_000_000_000), extend("x-project" = within(8_000, 10_000_000)))]
+    pub cold_resume_tokens: i64,
+}
+
+/// The action where a session with a cold prompt cache goes on.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum ColdResumption {
+    /// No action. `session/usage` has the costs all the same.
+    Off,
+    /// A `notice` has the costs, once for each pause: when the session is opened, or when it goes on.
+    #[default]
+    Notice,
+    /// A compaction starts when the session goes on: with a message of the user, a turn, or a context with `wait`. An opening alone
+    /// starts none, since it may be for a look.
+    Compact,
 }
 
 /// The action at the threshold.
@@ -427,6 +448,8 @@ impl Default for CompactionSettings {
             style: Style::default(),
             transcript_hint: true,
             rehydrate: false,
+            cold_resume: ColdResumption::default(),
+            cold_resume_tokens: -1,
         }
     }
 }

@@ -196,7 +196,7 @@ fn times(shape: &Shape) -> Vec<Duration> {
             state.change(|history| history.push(Placed { entry, spot, gap: Gap::Blank }));
             take_caches(&mut memory);
             let started = Instant::now();
-            let decision = at_threshold(state.measure().facts(state.path(), None));
+            let decision = at_threshold(state.measure().facts(state.path(), None, None));
             let took = started.elapsed();
             assert_eq!(decision.why, shape.why, "{}", shape.name);
             took

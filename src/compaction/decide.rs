@@ -41,6 +41,9 @@ pub struct Facts {
     pub images: Images,
     /// Up to this size, in tokens, the context does not wait for the summary that is being made ahead of the threshold.
     pub goes_on_to: Option<u64>,
+    /// The size over which the context is compacted because its prompt cache is cold, in tokens. `None` where the cache may be warm,
+    /// or the settings compact for no cold cache.
+    pub cold_over: Option<u64>,
 }
 
 /// The entries that a compaction could summarize.
@@ -163,13 +166,18 @@ impl Rest {
 /// Most maintenances in a row without progress.
 pub const MOST_MAINTENANCES: u32 = 3;
 
-/// A reason of a decision. `Due` compacts, and `Images` removes old images.
+/// A reason of a decision. `Due` and `Cold` compact, and `Images` removes old images.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
     /// The context is over the threshold.
     Due,
     /// The context is not over the threshold.
     Below,
+    /// The prompt cache of the context is cold, and the context is over the bound for that.
+    Cold {
+        /// The bound, in tokens.
+        over: u64,
+    },
     /// Automatic compaction is off.
     Off(Automatic),
     /// A compaction was undone on this path, and the context still has room.
@@ -220,7 +228,10 @@ pub fn at_threshold(facts: Facts) -> Decision {
     let attainable = budget.attainable().map(|budget| budget.threshold);
     let rests_to = facts.rests_to.filter(|until| context_tokens <= *until);
     let why = match () {
-        () if context_tokens <= budget.threshold && !too_large => Why::Below,
+        () if context_tokens <= budget.threshold && !too_large => match cold_over(&facts) {
+            Some(over) => Why::Cold { over },
+            None => Why::Below,
+        },
         () if automatic != Automatic::On => Why::Off(automatic),
         () if too_large && turn == Turn::CallsOpen => Why::CallsOpen,
         () if too_large => Why::Images,
@@ -241,6 +252,17 @@ pub fn at_threshold(facts: Facts) -> Decision {
         },
     };
     Decision { why, facts }
+}
+
+/// The bound for a cold cache, where a context below its threshold is over it. Such a compaction is only advisable: nothing starts
+/// for it inside of a turn, after an undo, or where an automatic compaction did not complete.
+fn cold_over(facts: &Facts) -> Option<u64> {
+    let over = facts.cold_over.filter(|over| facts.context_tokens > *over)?;
+    let rests = facts.rests_to.is_some_and(|until| facts.context_tokens <= until)
+        || facts.rest.is_some_and(|rest| rest.holds(facts.context_tokens, facts.budget.threshold))
+        || facts.maintenances >= MOST_MAINTENANCES;
+    let may = facts.automatic == Automatic::On && facts.turn == Turn::Whole && facts.matter == Matter::Some;
+    (may && !rests).then_some(over)
 }
 
 impl Decision {
@@ -267,13 +289,15 @@ impl Decision {
     /// Whether the context is compacted now.
     #[must_use]
     pub fn is_due(&self) -> bool {
-        matches!(self.why, Why::Due | Why::Images)
+        matches!(self.why, Why::Due | Why::Images | Why::Cold { .. })
     }
 
-    /// Whether the context is compacted before the next request, since less than half of the reserve is free for the answer.
+    /// Whether the context is compacted before the next request, since less than half of the reserve is free for the answer, or
+    /// the request would pay for all of it.
     #[must_use]
     pub fn is_due_before_a_request(&self) -> bool {
-        self.is_due() && self.facts.context_tokens > resting::rests_to(&self.facts.budget)
+        let pays = matches!(self.why, Why::Cold { .. });
+        self.is_due() && (pays || self.facts.context_tokens > resting::rests_to(&self.facts.budget))
     }
 }
 
@@ -289,6 +313,13 @@ impl fmt::Display for Decision {
                 "The context has {tokens} tokens, {room} below the threshold of {threshold}; nothing to do."
             );
         }
+        if let Why::Cold { over } = self.why {
+            return write!(
+                f,
+                "The context has {tokens} tokens, over the {over} above which a session with a cold prompt cache is compacted; a \
+                 compaction is due (compaction.coldResume)."
+            );
+        }
         match self.facts.images {
             images if images.are_too_large() => write!(
                 f,
@@ -299,7 +330,7 @@ impl fmt::Display for Decision {
             _ => write!(f, "The context has {tokens} tokens, over the threshold of {threshold}")?,
         }
         match self.why {
-            Why::Due | Why::Below => write!(f, "; a compaction is due."),
+            Why::Due | Why::Below | Why::Cold { .. } => write!(f, "; a compaction is due."),
             Why::Images => write!(f, "; old ones are due to leave."),
             Why::Off(Automatic::StrategyOff) => write!(
                 f,
@@ -367,11 +398,12 @@ impl fmt::Display for Decision {
 }
 
 impl Fullness {
-    /// The facts of a decision for this path.
+    /// The facts of a decision for this path. `cold_over`: the size over which it is compacted because its cache is cold.
     #[must_use]
-    pub fn facts(&self, path: &Path, rest: Option<Rest>) -> Facts {
+    pub fn facts(&self, path: &Path, rest: Option<Rest>, cold_over: Option<u64>) -> Facts {
         // Below the threshold nothing else decides, and the path is not searched.
-        let over = self.evident_tokens > self.budget.threshold || self.image_bytes > images::BUDGET;
+        let is_cold = cold_over.is_some_and(|over| self.evident_tokens > over);
+        let over = self.evident_tokens > self.budget.threshold || self.image_bytes > images::BUDGET || is_cold;
         let turn = if over { Turn::at_leaf(path) } else { Turn::Whole };
         // Open calls decide before them, and a long batch has many results to search.
         let maintenances = if over && turn != Turn::CallsOpen { Attempts::of(path).all() } else { 0 };
@@ -388,6 +420,7 @@ impl Fullness {
             refused: self.is_over_its_window(),
             maintenances,
             goes_on_to: None,
+            cold_over,
         }
     }
 }
@@ -412,6 +445,7 @@ mod tests {
             images: Images::default(),
             maintenances: 0,
             goes_on_to: None,
+            cold_over: None,
         }
     }
 
@@ -509,6 +543,34 @@ mod tests {
         assert!(with_images(facts(170_000)).is_about_images());
         assert!(!with_images(over).is_about_images(), "it is about tokens, too");
         assert!(!at_threshold(facts(500)).is_about_images());
+    }
+
+    #[test]
+    fn a_cold_context_below_its_threshold_is_compacted_where_nothing_speaks_against_it() {
+        let cold = Facts { cold_over: Some(80_000), ..facts(80_001) };
+        let decision = at_threshold(cold);
+        assert_eq!(decision.why, Why::Cold { over: 80_000 });
+        assert!(decision.is_due() && decision.is_due_before_a_request() && !decision.is_about_images());
+        let says = "has 80001 tokens, over the 80000 above which a session with a cold prompt cache is compacted; a compaction is due";
+        assert!(decision.to_string().contains(says), "{decision}");
+        let rest = Some(Rest { context_tokens: 80_000, threshold: 170_000 });
+        for facts in [
+            Facts { context_tokens: 80_000, ..cold },
+            Facts { cold_over: None, ..cold },
+            Facts { automatic: Automatic::Disabled, ..cold },
+            Facts { automatic: Automatic::ReadOnly, ..cold },
+            Facts { turn: Turn::Between, ..cold },
+            Facts { turn: Turn::CallsOpen, ..cold },
+            Facts { matter: Matter::None, ..cold },
+            Facts { rests_to: Some(191_808), ..cold },
+            Facts { rest, ..cold },
+            Facts { maintenances: MOST_MAINTENANCES, ..cold },
+        ] {
+            assert_eq!(at_threshold(facts).why, Why::Below, "{facts:?}");
+        }
+        let necessary = at_threshold(Facts { cold_over: None, ..facts(170_001) });
+        assert_eq!(necessary.why, Why::Due, "the threshold does not ask for a cold cache");
+        assert_eq!(at_threshold(Facts { cold_over: Some(1), ..facts(170_001) }).why, Why::Due);
     }
 
     #[test]
@@ -635,7 +697,7 @@ mod tests {
                 calibration: None,
                 compaction: compaction.clone(),
             };
-            let facts = fullness.facts(&path, None);
+            let facts = fullness.facts(&path, None, None);
             (facts.rests_to, facts.maintenances, facts.matter, facts.images.pinned)
         };
         let rests_to = Some(191_808);

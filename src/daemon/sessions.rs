@@ -575,7 +575,7 @@ impl Answer {
     }
 
     fn load(opened: &Opened) -> Self {
-        let session = opened.state.info(idle_status());
+        let session = opened.state.info_at(idle_status(), clock::now());
         let indexed = opened.state.history().index().is_some();
         Self::Load(Box::new(LoadAnswer { session, indexed, repairs: opened.state.repairs() }))
     }

@@ -17,6 +17,8 @@ pub enum NoticeCode {
     /// The file of learned windows cannot be read, or cannot be written. The windows of earlier runs are unknown, or those of this
     /// run are forgotten at its end.
     WindowsNotKept,
+    /// The prompt cache is cold and the context is large: the next request pays for all of it.
+    ColdResume,
     /// The output limit of the next requests is lower, because a provider refused a larger one.
     OutputLimited,
     /// The provider seems to have cut the prompt.

@@ -40,6 +40,7 @@ pub use why::WhyCode;
 
 use crate::{
     compaction::{
+        cold::ColdResume,
         gauge::{Fullness, Source},
         resting::AutoCompaction,
     },
@@ -324,6 +325,10 @@ pub struct Usage {
     pub breakdown: Breakdown,
     /// Estimator of the estimated part: `chars` until the tokenizer's tables are loaded, then `o200k_base` for good.
     pub estimator: String,
+    /// Costs of the next request where the prompt cache is cold by the age of the newest report and the context is over
+    /// `compaction.coldResumeTokens`. Only in the answers of `session/usage`, `session/load` and `session/status`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cold_resume: Option<Box<ColdResume>>,
 }
 
 impl Usage {
@@ -352,6 +357,7 @@ impl Usage {
                 messages: context_tokens.saturating_sub(system + tools + summary),
             },
             estimator: fullness.scale.estimator().name().to_owned(),
+            cold_resume: None,
         }
     }
 }

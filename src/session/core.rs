@@ -50,7 +50,7 @@ use crate::{
     protocol::errors::Failure,
     session::core::{
         agenda::Unit,
-        automatic::speculating,
+        automatic::{cold::ColdPauses, speculating},
         base::{Base, Ending, following::FileChanges},
         command::Command,
         commands::{
@@ -177,6 +177,8 @@ impl Core {
         base.lock.keep(begun);
         base.end_interrupted(left_behind);
         base.report_window();
+        let mut cold = ColdPauses::default();
+        cold.report(&base);
         Self {
             turns: Turns::recalled(&base),
             base,
@@ -185,7 +187,7 @@ impl Core {
             uncounted: None,
             changes: FileChanges::default(),
             idle: Idle::new(at.now),
-            upkeep: Upkeep { after_turn, ..Upkeep::default() },
+            upkeep: Upkeep { after_turn, cold, ..Upkeep::default() },
             recoveries: Recoveries::default(),
         }
     }
@@ -408,7 +410,11 @@ impl Core {
                 self.follow(steps);
                 self.base.count_at_rest().into()
             }
-            Command::Turn(request) => prompting::begin(&mut self.base, &mut self.turns, *request, ticket).into(),
+            Command::Turn(request) => {
+                let step = prompting::begin(&mut self.base, &mut self.turns, *request, ticket);
+                self.upkeep.cold.report(&self.base);
+                step.into()
+            }
             Command::Transfer(request) => {
                 transfers::begin(&mut self.base, &mut self.upkeep.relays, *request, ticket).into()
             }

@@ -2,6 +2,7 @@
 //! from them.
 
 mod client;
+mod cold;
 mod glance;
 pub mod output;
 pub mod request;

@@ -25,6 +25,8 @@ const HARMLESS: &[&str] = &[
     "compaction.style",
     "compaction.transcriptHint",
     "compaction.rehydrate",
+    "compaction.coldResume",
+    "compaction.coldResumeTokens",
     "prune",
     "tools",
     "branchSummary",

@@ -20,6 +20,7 @@ mod candidates;
 mod carried;
 mod chatting;
 mod cli;
+mod cold_resume;
 mod compaction;
 mod conservation;
 mod contributing;

@@ -278,6 +278,7 @@ mod tests {
             can_undo: false,
             breakdown: Breakdown { system: 0, tools: 0, summary: 0, messages: tokens },
             estimator: "chars".to_owned(),
+            cold_resume: None,
         };
         Fullness { usage, at_least: false }
     }

@@ -12,6 +12,8 @@ pub enum WhyCode {
     Due,
     /// The context is not over the threshold.
     Below,
+    /// The prompt cache is cold, the context is over `compaction.coldResumeTokens`, and a compaction is due.
+    Cold,
     /// Automatic compaction is off.
     Off,
     /// A compaction was undone on this path, and the context still has room.
@@ -41,6 +43,7 @@ impl From<Why> for WhyCode {
         match why {
             Why::Due => Self::Due,
             Why::Below => Self::Below,
+            Why::Cold { .. } => Self::Cold,
             Why::Off(_) => Self::Off,
             Why::Undone { .. } => Self::Undone,
             Why::Images => Self::Images,

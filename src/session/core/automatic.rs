@@ -1,6 +1,7 @@
 //! Maintenance that no client asks for: what brings the context below the threshold, and the time after a compaction that did
 //! not complete.
 
+pub(super) mod cold;
 pub(super) mod pruning;
 pub(super) mod resuming;
 pub(super) mod speculating;
@@ -100,6 +101,10 @@ pub(super) struct AtLeaf {
 /// is chosen. That needs no automatic compaction.
 pub(super) fn relief(base: &mut Base, upkeep: &mut Upkeep, at_leaf: &AtLeaf) -> Option<Due> {
     let AtLeaf { decision, is_due, may_start } = at_leaf;
+    // A pruning of a context with room saves less than a compaction, and a larger model nothing.
+    if matches!(decision.why, Why::Cold { .. }) {
+        return None;
+    }
     // It is paid for already.
     if *is_due && decision.why != Why::Images && upkeep.ahead.serving(&base.state).is_some() {
         return None;

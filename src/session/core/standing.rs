@@ -50,7 +50,9 @@ impl Standing<'_> {
 
     /// The decision at the leaf.
     pub(super) fn decision(&self) -> Decision {
-        let facts = self.core.base.state.measure().facts(self.core.base.state.path(), self.core.upkeep.rest);
+        let state = &self.core.base.state;
+        let cold_over = self.core.upkeep.cold.compact_over(state, self.core.base.stamps.now());
+        let facts = state.measure().facts(state.path(), self.core.upkeep.rest, cold_over);
         let facts = decide::Facts { goes_on_to: self.core.upkeep.ahead.goes_on_to(&self.core.base.state), ..facts };
         match self.core.base.writable() {
             Ok(()) => at_threshold(facts),

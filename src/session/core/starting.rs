@@ -111,6 +111,7 @@ impl Core {
             self.base.effects.warn(code, title, detail);
         }
         self.base.report_window();
+        self.upkeep.cold.report(&self.base);
         if !own.is_empty() {
             match due {
                 Some(_) => self.base.operations.follow(Follows::Work),
@@ -253,6 +254,9 @@ impl Core {
             return;
         }
         self.idle_gives_way();
+        if matches!(Standing::of(self).decision().why, Why::Cold { .. }) {
+            self.upkeep.cold.compacts(&self.base.state, self.base.stamps.now());
+        }
         resuming::report(&self.base, &mut self.upkeep.resumed);
         // Messages that wait follow here, and nobody may be there to follow them elsewhere.
         let may_relay = !self.turns.follows();

@@ -1,7 +1,7 @@
 //! The facts about maintenance that no entry stores.
 
 use super::{
-    automatic::speculation::Ahead,
+    automatic::{cold::ColdPauses, speculation::Ahead},
     commands::{compacting::after_turn::AfterTurn, notices::SentNotices},
     parts::switches::Switches,
     transfers::{Extracts, Relays},
@@ -24,6 +24,8 @@ pub(super) struct Upkeep {
     pub after_turn: AfterTurn,
     /// The summary that is made ahead.
     pub ahead: Ahead,
+    /// The pauses after which the prompt cache was cold.
+    pub cold: ColdPauses,
     /// The notices that were sent.
     pub notices: SentNotices,
     /// Handoffs by maintenance.

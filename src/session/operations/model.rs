@@ -189,6 +189,7 @@ fn usage() -> Usage {
         can_undo: false,
         breakdown: Breakdown::default(),
         estimator: "chars".to_owned(),
+        cold_resume: None,
     }
 }
 

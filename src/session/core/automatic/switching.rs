@@ -56,7 +56,7 @@ pub(in crate::session::core) fn due(
 
 /// The decision at the leaf after a change of the model. A turn that goes on holds back only the threshold.
 fn decision_after_switch(state: &State) -> Decision {
-    let facts = state.measure().facts(state.path(), None);
+    let facts = state.measure().facts(state.path(), None, None);
     at_threshold(Facts { mid_turn: true, ..facts })
 }
 

@@ -38,7 +38,7 @@ pub fn command() -> Command {
 pub fn answer(core: &Core) -> StatusAnswer {
     let (base, stats) = (&core.base, core.base.log.facts().stats);
     StatusAnswer {
-        session: base.state.info(base.operations.status()),
+        session: base.state.info_at(base.operations.status(), base.stamps.now()),
         queue: core.turns.prompts.queue(),
         operations: base.operations.list(),
         waiting: core.upkeep.after_turn.status().into_iter().collect(),
@@ -62,7 +62,7 @@ fn summary(path: &Path) -> Option<SummaryStatus> {
 /// # Errors
 /// When the params name another file, or want to write to a session that is open to read.
 pub fn describe(core: &mut Core, params: LoadParams, asked: Option<PathBuf>) -> Result<LoadAnswer, Failure> {
-    let Base { state, log, operations, .. } = &mut core.base;
+    let Base { state, log, operations, stamps, .. } = &mut core.base;
     if params.path.is_some()
         && let Some(file) = &state.file
         && asked.as_ref() != Some(file)
@@ -76,5 +76,5 @@ pub fn describe(core: &mut Core, params: LoadParams, asked: Option<PathBuf>) -> 
     }
     state.give(SessionData::given(&params), params.model)?;
     let indexed = state.history().index().is_some();
-    Ok(LoadAnswer { session: state.info(operations.status()), indexed, repairs: state.repairs() })
+    Ok(LoadAnswer { session: state.info_at(operations.status(), stamps.now()), indexed, repairs: state.repairs() })
 }

@@ -9,7 +9,7 @@ use crate::{
     models,
     protocol::{
         SessionUsage,
-        types::{SessionParams, Thresholds, Usage, UsageAnswer},
+        types::{SessionParams, Thresholds, UsageAnswer},
     },
     session::{
         core::{Core, command::SessionMethod, recovering::reports, standing::Standing},
@@ -36,7 +36,7 @@ impl SessionMethod for SessionUsage {
                 calibration: fullness.calibration,
                 estimator: estimator.to_owned(),
             },
-            usage: Usage::of(&fullness, core.base.state.path()),
+            usage: core.base.state.usage_at(core.base.stamps.now()),
             why,
             code: Standing::of(core).decision().why.into(),
         });

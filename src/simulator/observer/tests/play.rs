@@ -56,6 +56,7 @@ pub fn usage(tokens: u64) -> Usage {
         can_undo: false,
         breakdown: Breakdown { system: 0, tools: 0, summary: 0, messages: tokens },
         estimator: "chars".to_owned(),
+        cold_resume: None,
     }
 }
 
