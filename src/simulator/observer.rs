@@ -552,7 +552,7 @@ impl Observer {
                 self.requests.appended(&asked, &named, &self.file)?;
                 let runs = |id: &OperationId| self.operations.is_open(id);
                 self.later.named_next(&asked, &named, runs, &self.requests, &self.file)?;
-                self.operations.named_next(&asked, &named)?;
+                self.operations.named_next(&asked, &named, &self.file)?;
                 self.recoveries.appended(&asked, &named, &self.file);
             }
             "session/cancel" => {

@@ -76,6 +76,11 @@ pub fn layers(setup: &Setup, tuning: Tuning) -> Layers {
         compaction["maxTokensPerHour"] = ceiling.into();
     }
     compaction["speculative"] = speculative(setup.ahead);
+    // No draws of their own, so that every seed stays the session that it was.
+    compaction["rehydrate"] = setup.keep_recent.is_multiple_of(2).into();
+    if setup.keep_recent.is_multiple_of(3) {
+        (compaction["coldResume"], compaction["coldResumeTokens"]) = ("compact".into(), setup.keep_recent.into());
+    }
     match tuning {
         Tuning::None | Tuning::Invalid => {}
         Tuning::StrategyOff => compaction["strategy"] = "off".into(),

@@ -1,12 +1,13 @@
 //! Maintenance that has not started: the operations that an answer has named, and those that may start by themselves.
 
-use super::{Rule, Verdict, requests::Asked, require};
+use super::{Rule, Verdict, file::File, requests::Asked, require};
 use crate::{
+    conversation::entry::Entry,
     ids::OperationId,
     session::effects::{Sent, TicketNumber},
 };
 use serde_json::Value;
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 /// Turns in which nothing runs, from a failed answer that came during maintenance to its recovery.
 const TURNS: u32 = 4;
@@ -64,6 +65,16 @@ pub struct Due {
     turned: bool,
 }
 
+/// Whether a compaction below the threshold may be due because the prompt cache is cold: the newest message reports nothing, and
+/// an answer before it did. The time between them is not known here: an append may stall on its way, and the clock may be set.
+fn may_be_cold(file: &File) -> bool {
+    let mut messages = file.chain().filter(|entry| entry.outline().is_some() || entry.compaction().is_some());
+    let reports = |entry: &Arc<Entry>| entry.outline().is_some_and(|outline| outline.measured().is_some());
+    let is_cold = messages.next().is_some_and(|newest| !reports(newest));
+    // After a compaction only a report since then counts.
+    is_cold && messages.take_while(|entry| entry.compaction().is_none()).any(reports)
+}
+
 impl Due {
     /// The answer of a request introduces an operation.
     pub fn introduces(&mut self, asked: &Asked, id: OperationId) {
@@ -100,7 +111,7 @@ impl Due {
     }
 
     /// An append was answered: its `next` names the operation that runs, or one that starts after it.
-    pub fn named_next(&mut self, asked: &Asked, result: &Value, standing: Standing) -> Verdict {
+    pub fn named_next(&mut self, asked: &Asked, result: &Value, standing: Standing, file: &File) -> Verdict {
         let last = asked.params["messages"].as_array().and_then(|messages| messages.last());
         // An answer that is whole may report a prompt that the provider cut. Below 512 tokens nothing is taken for cut.
         let ends_badly = last.is_some_and(|last| {
@@ -126,7 +137,8 @@ impl Due {
             // An answer that is whole came from a request over the window.
             true => last.is_some_and(|last| last["role"] == "assistant") && (ends_badly || !repeats),
             false => {
-                usage["contextTokens"].as_u64() > usage["thresholdTokens"].as_u64() && usage["autoCompaction"] == true
+                let is_large = usage["contextTokens"].as_u64() > usage["thresholdTokens"].as_u64();
+                (is_large || may_be_cold(file)) && usage["autoCompaction"] == true
             }
         };
         require(is_due, Rule::NextIsDue, || format!("{id:?} is due at {usage}: {next}"))?;

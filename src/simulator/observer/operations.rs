@@ -382,9 +382,9 @@ impl Operations {
     }
 
     /// An append was answered: its `next` names the operation that runs, or one that starts after it.
-    pub fn named_next(&mut self, asked: &Asked, result: &Value) -> Verdict {
+    pub fn named_next(&mut self, asked: &Asked, result: &Value, file: &File) -> Verdict {
         let standing = self.standing(result);
-        self.due.named_next(asked, result, standing)
+        self.due.named_next(asked, result, standing, file)
     }
 
     /// A change of the model was answered: its `next` names the operation that runs, or one that starts after the answer.
