@@ -3,6 +3,7 @@
 use crate::support::{Daemon, Home, assistant, event, result, session_of, text_of, user};
 use abridged::conversation::context::check::violations;
 use serde_json::{Value, json};
+use std::fs;
 
 const KEY: &str = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789ABCDEF";
 
@@ -85,6 +86,11 @@ fn the_end_of_a_compaction_names_files_and_skills_and_the_skills_stay() {
     assert!(!text.contains(KEY), "{text}");
     let usage = daemon.ok("session/usage", json!({"sessionId": session}));
     assert_eq!(usage["contextTokens"], answered["tokensAfter"], "the texts are counted");
+
+    // Other programs read them in a line of their own.
+    let lines = fs::read_to_string(&path).expect("a file");
+    let carried = lines.lines().filter(|line| line.contains("abridged.carried") && line.contains("<loaded>"));
+    assert_eq!(carried.count(), 1, "{lines}");
 
     // They stay over the next compaction, and after the session is opened again.
     daemon.append(&session, &chat());
