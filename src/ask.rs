@@ -11,6 +11,7 @@ pub mod content;
 pub mod failed;
 pub mod later;
 pub mod messages;
+pub mod plain;
 pub mod pool;
 pub mod purpose;
 pub mod rank;

@@ -6,6 +6,7 @@ use super::{
     clock::{Clock, SystemClock, after, within},
     failed::Failed,
     messages::{self, NoAnswer},
+    plain::PlainAddresses,
     purpose::Purpose,
     request::{Answered, Limits, Request, RetryOutcome, Update},
     retry::Retries,
@@ -107,6 +108,8 @@ pub struct Routes {
     pub client: Arc<dyn Client>,
     /// Time and chance.
     pub clock: Box<dyn Clock>,
+    /// Addresses that refuse a request which says what happens to bound thinking.
+    pub plain: PlainAddresses,
 }
 
 /// A failed attempt.
@@ -212,7 +215,12 @@ impl Routes {
     /// Providers over HTTP, and the given client.
     #[must_use]
     pub fn new(client: Arc<dyn Client>) -> Self {
-        Self { provider: Box::new(Http::default()), client, clock: Box::new(SystemClock) }
+        Self {
+            provider: Box::new(Http::default()),
+            client,
+            clock: Box::new(SystemClock),
+            plain: PlainAddresses::default(),
+        }
     }
 
     /// Sends a request and waits for its answer. A transient failure is retried as the request's policy says. Dropping
@@ -265,7 +273,11 @@ impl Routes {
                 }
                 Err(failed) => failed,
             };
-            let less = if lessened.is_none() { request.with_less_output(&trouble) } else { None };
+            let less = match () {
+                () if lessened.is_some() => None,
+                () if self.plain.learn(sent, &trouble) => Some(Box::new(request.clone())),
+                () => request.with_less_output(&trouble),
+            };
             request.doubt(&mut trouble);
             let mut failed = Failed::new(candidate, &trouble);
             if trouble.kind == TroubleKind::NoTokens
@@ -333,7 +345,7 @@ impl Routes {
             Way::Provider(endpoint) => {
                 let mut told = |delta: &Delta| tell(Update::Delta(delta.clone()));
                 let stall = request.limits.stall;
-                self.provider.ask(endpoint, &request.for_provider(), stall, &mut told).await?
+                self.provider.ask(endpoint, &self.plain.suited(request, endpoint), stall, &mut told).await?
             }
             Way::Summarizer(endpoint) => {
                 let (encoded, stall) = (summarizer::encode(&request.for_provider()), request.limits.stall);
@@ -344,7 +356,7 @@ impl Routes {
             }
             Way::OnDemand(endpoint) => {
                 let stall = request.limits.stall;
-                self.provider.ask(endpoint, &request.for_provider(), stall, &mut |_| ()).await?
+                self.provider.ask(endpoint, &self.plain.suited(request, endpoint), stall, &mut |_| ()).await?
             }
             Way::Compaction(endpoint) => {
                 let (encoded, stall) = (compact::encode(&request.for_provider()), request.limits.stall);

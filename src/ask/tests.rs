@@ -100,7 +100,12 @@ impl World {
 
     fn routes(&self) -> Routes {
         let world = || self.clone();
-        Routes { provider: Box::new(world()), client: Arc::new(world()), clock: Box::new(self.clock.clone()) }
+        Routes {
+            provider: Box::new(world()),
+            client: Arc::new(world()),
+            clock: Box::new(self.clock.clone()),
+            ..Routes::new(Arc::new(world()))
+        }
     }
 
     fn ask(&self, request: &Request) -> Result<Answered, Failed> {

@@ -5,12 +5,15 @@ use crate::{
     ask::content::Content,
     conversation::{
         context::{self, Context, ContextMessage, native::NativeForm},
-        entry::native::{Covers, Kind, NativeHistory},
+        entry::{
+            Entry,
+            native::{Covers, Kind, NativeHistory},
+        },
         instructions::Instructions,
         message::error_of,
         path::Path,
     },
-    ids::ModelRef,
+    ids::{EntryId, ModelRef},
     models::candidates::{Candidate, Way},
     prompts::{Prompt, escape_frame},
     provider::{
@@ -22,6 +25,7 @@ use crate::{
     summary::model::writer::{NativeJob, NativeKind},
 };
 use serde_json::Value;
+use std::sync::Arc;
 
 /// A compaction that a provider is asked for.
 #[derive(Debug, Clone)]
@@ -114,11 +118,25 @@ fn may_be_sent(history: &NativeHistory, path: &Path, reader: Reader<'_>) -> Resu
 
 /// Whether an answer after the newest compaction says that its provider refused the block.
 fn is_refused(path: &Path) -> bool {
+    refusals(path).next().is_some()
+}
+
+/// Whether an answer is the first one that says that its provider refused the block of the newest compaction.
+#[must_use]
+pub fn is_first_refusal(path: &Path, answer: &EntryId) -> bool {
+    let native = path.compaction().and_then(|place| path[place].compaction()?.native());
+    let has_block = native.is_some_and(|history| matches!(history.kind(), Kind::Block(_)));
+    has_block && refusals(path).next() == Some(answer)
+}
+
+/// The answers after the newest compaction that say so.
+fn refusals(path: &Path) -> impl Iterator<Item = &EntryId> {
     let after = path.compaction().map_or(0, |place| place + 1);
-    path[after..].iter().any(|entry| {
+    let refuses = |entry: &&Arc<Entry>| {
         let failed = entry.outline().is_some_and(|outline| outline.failed);
         failed && entry.message_json().and_then(error_of).is_some_and(|error| support::refuses_block(&error))
-    })
+    };
+    path[after..].iter().filter(refuses).map(|entry| &entry.id)
 }
 
 impl NativeOrder {

@@ -48,6 +48,8 @@ pub enum AnswerError {
     Reserved(Reservation),
     /// The request has too many bytes. It is too long only where it nearly fills the window.
     TooManyBytes,
+    /// The provider refuses its own compaction. The next request has the text in its place.
+    RefusedBlock,
 }
 
 /// The state of a turn after an answer.
@@ -61,6 +63,8 @@ pub enum Verdict {
     OverWindow,
     /// The request was refused for the room kept for its answer. It fits with a smaller one.
     Reserved(Reservation),
+    /// The request was refused for the provider's own compaction in it. The next one has the text in its place.
+    RefusedBlock,
     /// The turn cannot go on from the answer.
     Unusable(Trouble),
 }
@@ -91,6 +95,7 @@ impl Answer {
         match (self.stop, self.error) {
             (StopReason::Error, AnswerError::TooManyTokens) => Verdict::Unusable(Trouble::TooLong),
             (StopReason::Error, AnswerError::Reserved(refused)) => Verdict::Reserved(refused),
+            (StopReason::Error, AnswerError::RefusedBlock) => Verdict::RefusedBlock,
             (StopReason::Error, AnswerError::TooManyBytes) if fills(self.context_tokens, 90) => {
                 Verdict::Unusable(Trouble::TooLong)
             }

@@ -183,6 +183,12 @@ pub const COMPACTION: &str = "compact-2026-09-04";
 /// The beta in which a request says what happens to thinking that is bound to other bytes.
 const BINDING_CONTROLS: &str = "thinking-binding-controls-2026-08-01";
 
+/// Whether an error is about the field that says what happens to bound thinking, or about its beta.
+#[must_use]
+pub fn is_about_binding(error: &str) -> bool {
+    ["block_binding", "prefix_mismatch_behavior", BINDING_CONTROLS, "anthropic-beta"].iter().any(|name| error.contains(name))
+}
+
 /// The limit of an answer where a request has none, in tokens.
 const MAX_TOKENS: u64 = 8_192;
 
@@ -232,8 +238,8 @@ impl Dialect {
         if fields.thinking.is_none() && self.thinks_at_each_level() {
             fields.thinking = Some(json!({ "type": "adaptive" }));
         }
-        let thinks = fields.asks() || fields.thinking.as_ref().is_some_and(|it| it["type"] == "between_tools");
-        ThinkingFields { replays: thinks, ..fields }
+        // The other forms have no place for the binding.
+        ThinkingFields { replays: fields.asks(), ..fields }
     }
 
     /// The thinking that a request asks for. `may_have_budget`: see `last_call_has_its_thinking`.

@@ -133,7 +133,7 @@ impl Models {
     #[must_use]
     pub fn routes(&self) -> Routes {
         let (provider, client) = (Box::new(self.clone()), Arc::new(self.clone()));
-        Routes { provider, client, clock: Box::new(self.clock.clone()) }
+        Routes { provider, client, clock: Box::new(self.clock.clone()), plain: Default::default() }
     }
 
     /// The number of requests so far.

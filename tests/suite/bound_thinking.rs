@@ -349,6 +349,28 @@ fn a_turn_of_the_daemon_sends_thinking_back_with_the_header() {
     assert_eq!(asked[1].body["thinking"]["block_binding"]["prefix_mismatch_behavior"], "drop_block");
 }
 
+/// A gateway that knows the models and not the field that says what happens to bound thinking.
+#[test]
+fn a_server_that_refuses_the_binding_is_asked_without_thinking_from_then_on() {
+    let provider = Provider::start(Format::Anthropic);
+    provider.otherwise(|asked: &Asked| match &asked.body["thinking"]["block_binding"] {
+        Value::Null => Step::answer("I look.").thinking("Hm.", "c2ln"),
+        _ => Step::status(400).body(r#"{"error": {"message": "thinking.block_binding: Extra inputs are not permitted"}}"#),
+    });
+    let model = json!({"provider": "test", "id": "claude-opus-5-5", "api": "anthropic", "baseUrl": provider.base_url(),
+        "contextWindow": 100_000});
+    let more = json!({"defaultModel": "test/claude-opus-5-5", "models": [model]});
+    let (mut daemon, session) = turning::daemon(&provider, Format::Anthropic, more);
+    for text in ["One.", "Two.", "Three."] {
+        turning::prompt(&mut daemon, &session, text);
+        let frames = turning::serve(&mut daemon, &mut |_: &Value| json!({}), turning::is("settled"));
+        assert!(frames.iter().all(|frame| turning::kind(frame) != "error"), "{frames:#?}");
+    }
+    let refused: Vec<bool> =
+        provider.asked().iter().map(|asked| !asked.body["thinking"]["block_binding"].is_null()).collect();
+    assert_eq!(refused, [false, true, false, false]);
+}
+
 #[test]
 fn a_level_without_thinking_sends_none_back_to_a_model_that_takes_the_level() {
     for (model, goes) in [("claude-opus-5-5", true), ("claude-haiku-5-5", false)] {

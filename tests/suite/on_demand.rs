@@ -4,6 +4,7 @@ use crate::{
     provider::{Asked, Format, Provider, Step, Stop, claude, objection},
     summarizing::{compact, good_model, merge, session, settings},
     support::{text_of, turns, user},
+    turning,
 };
 use serde_json::{Value, json};
 use std::path::Path;
@@ -186,6 +187,51 @@ fn the_text_goes_where_the_block_is_not_valid_and_the_usage_says_why() {
     // An undo takes the compaction back, and its block with it.
     daemon.ok("session/undo_compaction", json!({"sessionId": session}));
     assert!(!context(&mut daemon, &session)["body"].to_string().contains("The provider's summary"));
+}
+
+#[test]
+fn a_turn_whose_block_is_refused_is_repeated_with_the_text() {
+    let provider = Provider::start(Format::Anthropic);
+    provider.otherwise(|asked: &Asked| match asked {
+        _ if is_list(asked) => claude::models(&[MODEL]),
+        _ if is_compaction(asked) => claude::compacted(asked),
+        _ if asked.body.to_string().contains(r#""type":"compaction""#) => claude::error(400, "compaction_signature_invalid"),
+        _ => Step::answer("Fine."),
+    });
+    let (mut daemon, session, _) = session(&anthropic(&provider, json!({})), &whole_turns());
+    assert_eq!(compact(&mut daemon, &session, json!({}))["result"]["method"], "provider_native");
+    // A turn of the daemon.
+    turning::prompt(&mut daemon, &session, "Go on.");
+    turning::serve(&mut daemon, &mut |_: &Value| json!({}), turning::is("settled"));
+    let asked: Vec<_> = provider.asked().into_iter().filter(|asked| !is_list(asked) && !is_compaction(asked)).collect();
+    assert_eq!(asked.len(), 2, "{asked:#?}");
+    assert!(asked[1].text().contains("The provider's summary"));
+    // A turn of a host.
+    daemon.append(&session, &whole_turns());
+    assert_eq!(compact(&mut daemon, &session, json!({}))["result"]["method"], "provider_native");
+    let refused = |daemon: &mut crate::support::Daemon| {
+        let refused = json!({"role": "assistant", "content": [], "stopReason": "error", "timestamp": 1,
+            "errorMessage": "400 invalid_request_error: compaction_content_mismatch"});
+        daemon.append(&session, &[user("Go on."), refused])["next"].clone()
+    };
+    let next = refused(&mut daemon);
+    assert_eq!((&next["action"], &next["willRetry"]), (&json!("retry"), &json!(true)), "{next:#}");
+    assert!(next["why"].to_string().contains("text of the summary"), "{next:#}");
+    assert_eq!(block_in(&context(&mut daemon, &session)), Value::Null);
+    // Without a block the error has another cause.
+    assert_ne!(refused(&mut daemon)["action"], "retry");
+}
+
+/// A gateway that drops the field answers the conversation. It is asked for no other compaction.
+#[test]
+fn a_gateway_that_drops_the_field_is_asked_once() {
+    let provider = provider_with(|_| Step::answer("Done."));
+    let (mut daemon, session, _) = session(&anthropic(&provider, json!({})), &whole_turns());
+    for _ in 0..2 {
+        assert_eq!(compact(&mut daemon, &session, json!({}))["result"]["method"], "llm");
+        daemon.append(&session, &whole_turns());
+    }
+    assert_eq!(compactions(&provider).len(), 1);
 }
 
 #[test]

@@ -31,7 +31,11 @@ impl Compacting {
         let models = list["data"].as_array().ok_or_else(garbled)?;
         let compacts = |model: &&Value| match &model["capabilities"]["compaction"] {
             Value::Bool(compacts) => *compacts,
-            Value::Object(fields) => fields.get("supported") != Some(&Value::Bool(false)),
+            Value::Object(fields) => {
+                let unsupported = Some(&Value::Bool(false));
+                let summarize = fields.get("summarize").and_then(|summarize| summarize.get("supported"));
+                fields.get("supported") != unsupported && summarize != unsupported
+            }
             _ => false,
         };
         let ids = models.iter().filter(compacts).filter_map(|model| model["id"].as_str());
@@ -72,7 +76,8 @@ mod tests {
         let model = |id: &str, compaction: Value| json!({"id": id, "capabilities": {"compaction": compaction}});
         let list = json!({"data": [
             model("claude-opus-5-5-20260901", json!(true)), model("claude-opus-4-5", json!(false)),
-            model("claude-haiku-5-5", json!({"supported": true})), model("claude-sonnet-4-6", json!({"supported": false})),
+            model("claude-haiku-5-5", json!({"supported": true, "summarize": {"supported": true}})), model(
+                "claude-mythos-1", json!({"supported": true, "summarize": {"supported": false}})), model("claude-sonnet-4-6", json!({"supported": false})),
             {"id": "claude-2"},
         ]});
         let compacting = Compacting::of(&list.to_string()).expect("a list");
@@ -82,6 +87,7 @@ mod tests {
             ("claude-opus-5", false),
             ("claude-opus-4-5", false),
             ("claude-haiku-5-5", true),
+            ("claude-mythos-1", false),
             ("claude-sonnet-4-6", false),
             ("claude-2", false),
         ] {

@@ -233,8 +233,13 @@ impl Recoveries {
             (Verdict::Reserved(refused), MayStart::Now { .. } | MayStart::No) => {
                 return Some(Due::Repeat(reserving::repeat(&base.state, &judged.answer, refused)));
             }
+            (Verdict::RefusedBlock, MayStart::Now { .. } | MayStart::No) => {
+                return Some(Due::Repeat(reserving::repeat_without_block(&base.state, &judged.answer)));
+            }
             // Its turn is repeated after the maintenance that `next` names.
-            (Verdict::Reserved(_), MayStart::Later) | (Verdict::Unusable(_), _) => self.report(base, judged),
+            (Verdict::Reserved(_) | Verdict::RefusedBlock, MayStart::Later) | (Verdict::Unusable(_), _) => {
+                self.report(base, judged);
+            }
         }
         None
     }

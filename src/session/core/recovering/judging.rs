@@ -1,7 +1,10 @@
 //! The verdict on an answer that was appended: its error, its end and the counts that its provider reports.
 
 use crate::{
-    compaction::recovery::{Answer, AnswerError, Room, Verdict},
+    compaction::{
+        native,
+        recovery::{Answer, AnswerError, Room, Verdict},
+    },
     conversation::{
         entry::Entry,
         evidence,
@@ -76,6 +79,7 @@ fn judge_with(facts: &Facts<'_>, answer: &Arc<Entry>, reported: Option<u64>) -> 
         Some(Meaning::Reserved(refused)) => reserving::reserved(facts.state, refused, answer, model.as_ref()),
         Some(Meaning::Throttled) if planted(Fault::RateLimitRecovered) => (AnswerError::TooManyTokens, None),
         Some(Meaning::PayloadTooLarge) => (AnswerError::TooManyBytes, None),
+        _ if native::is_first_refusal(facts.state.path(), &answer.id) => (AnswerError::RefusedBlock, None),
         _ => (AnswerError::None, None),
     };
     let text = |block: &Block| matches!(block, Block::Text(text) if !text.trim().is_empty());

@@ -66,7 +66,7 @@ impl Recoveries {
         let leaf = state.path().visible_leaf();
         let at_leaf = self.reported.last().filter(|it| Some(&it.judged.answer.id) == leaf);
         at_leaf.is_some_and(|it| match it.judged.verdict {
-            Verdict::Unusable(Trouble::CutOff) | Verdict::Reserved(_) => true,
+            Verdict::Unusable(Trouble::CutOff) | Verdict::Reserved(_) | Verdict::RefusedBlock => true,
             _ => state.measure().compaction.switch() == Switch::On,
         })
     }

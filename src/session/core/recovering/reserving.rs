@@ -1,5 +1,5 @@
-//! Refusals for the room kept for an answer. The input fits, so nothing is compacted: the client repeats the turn with a
-//! smaller answer.
+//! Refusals for the room kept for an answer, and for a provider's own compaction. The input fits, so nothing is compacted: the
+//! client repeats the turn with a smaller answer, or with the text of the summary.
 
 use crate::{
     compaction::recovery::AnswerError,
@@ -54,11 +54,7 @@ pub(super) fn reserved(
 
 /// The turn that a client repeats after such a refusal.
 pub(super) fn repeat(state: &State, answer: &Entry, refused: Reservation) -> DueRepeat {
-    let path = state.path();
-    let session = state.model(path);
-    let model = answer.outline().and_then(|outline| outline.model.clone()).or(session);
-    let most = state.view().max_output(path, &state.usage(), model.as_ref());
-    let max_output = most.tokens.unwrap_or(Reservation::LEAST_OUTPUT);
+    let max_output = next_output(state, answer);
     let why = format!(
         "The input of {} tokens fits the limit of {}, and the {} tokens kept for the answer do not. Repeat the request \
          with at most {max_output} tokens for the answer.",
@@ -67,6 +63,22 @@ pub(super) fn repeat(state: &State, answer: &Entry, refused: Reservation) -> Due
         refused.output(),
     );
     DueRepeat { removed: answer.id.clone(), max_output, why }
+}
+
+/// The turn that a client repeats after its provider refused its own compaction.
+pub(super) fn repeat_without_block(state: &State, answer: &Entry) -> DueRepeat {
+    let why = "The provider refused its own compaction. Repeat the request for a new context: it has the text of the summary in its \
+               place.";
+    DueRepeat { removed: answer.id.clone(), max_output: next_output(state, answer), why: why.to_owned() }
+}
+
+/// The largest answer of the next request after an answer, in tokens.
+fn next_output(state: &State, answer: &Entry) -> u64 {
+    let path = state.path();
+    let session = state.model(path);
+    let model = answer.outline().and_then(|outline| outline.model.clone()).or(session);
+    let most = state.view().max_output(path, &state.usage(), model.as_ref());
+    most.tokens.unwrap_or(Reservation::LEAST_OUTPUT)
 }
 
 #[cfg(test)]

@@ -196,6 +196,11 @@ impl Writer<'_> {
 
     /// Asks the provider for a compaction whose text is the summary, and keeps its block.
     pub(super) async fn summarized_by_provider(&self, native: &NativeJob) -> Option<(Written, Made)> {
+        let endpoint = native.candidate.way.endpoint()?;
+        let supports = &self.job.access.supports;
+        if supports.refuses(endpoint, &native.candidate.model.id) {
+            return None;
+        }
         self.compacts(native).await.map_err(|why| self.reject_native(native, why, None)).ok()?;
         let model = &native.candidate.model;
         (self.tell)(Step::Progress { done: 0, total: 1, model: Some(model.clone()) });
@@ -237,7 +242,15 @@ impl Writer<'_> {
     /// # Errors
     /// When there is no block, or its text may not be a summary.
     fn text_of(&self, native: &NativeJob, answer: Answer) -> Result<(Accepted, Native), String> {
-        let Beside::Items(items) = answer.beside else { return Err(no_block(&answer.stop)) };
+        let Beside::Items(items) = answer.beside else {
+            // A gateway that drops the field answers the conversation, which costs as much as a summary.
+            if answer.stop == Stop::Done
+                && let Some(endpoint) = native.candidate.way.endpoint()
+            {
+                self.job.access.supports.refuse(endpoint, &native.candidate.model.id);
+            }
+            return Err(no_block(&answer.stop));
+        };
         let made = native.made(items);
         let text = made.history().and_then(|history| text_of_block(&history.items()[0]).map(str::to_owned));
         let text = text.ok_or("its block has no text, or no signature")?;
