@@ -614,9 +614,9 @@ export type ColdResumption =
   /** A `notice` has the costs, once for each pause: when the session is opened, or when it goes on. */
   | "notice"
   /**
-   * A compaction starts when the session goes on: with a message of the user, a turn, or a context with `wait`. An
-   * opening alone
-   * starts none, since it may be for a look.
+   * A compaction starts when the session goes on: with an appended message, a turn, or a context with `wait`, and not
+   * while a call
+   * has no result. An opening alone starts none, since it may be for a look.
    */
   | "compact";
 
@@ -943,7 +943,7 @@ export interface Breakdown {
  * or the model is free. They are those of input: the answer costs the same in any case.
  */
 export interface ColdResume {
-  /** Age of the newest report of the provider, in seconds. */
+  /** Age of the newest answer, in seconds. */
   ageSeconds: number;
   /** The longest time for which the provider keeps a prompt, in seconds. */
   cacheSeconds: number;

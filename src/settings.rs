@@ -219,8 +219,8 @@ pub enum ColdResumption {
     /// A `notice` has the costs, once for each pause: when the session is opened, or when it goes on.
     #[default]
     Notice,
-    /// A compaction starts when the session goes on: with a message of the user, a turn, or a context with `wait`. An opening alone
-    /// starts none, since it may be for a look.
+    /// A compaction starts when the session goes on: with an appended message, a turn, or a context with `wait`, and not while a call
+    /// has no result. An opening alone starts none, since it may be for a look.
     Compact,
 }
 

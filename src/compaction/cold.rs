@@ -4,7 +4,7 @@
 use super::gauge::Fullness;
 use crate::{
     compaction::prune::pays::SUMMARY,
-    conversation::{entry::milliseconds, path::Path},
+    conversation::{entry::milliseconds, message::outline::Role, path::Path},
     ids::EntryId,
     models::{
         ModelRef, caches,
@@ -22,7 +22,7 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ColdResume {
-    /// Age of the newest report of the provider, in seconds.
+    /// Age of the newest answer, in seconds.
     pub age_seconds: u64,
     /// The longest time for which the provider keeps a prompt, in seconds.
     pub cache_seconds: u64,
@@ -39,7 +39,7 @@ pub struct ColdResume {
     /// Cost of the compaction, if the model of the session writes the summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compaction_cost: Option<f64>,
-    /// The newest report.
+    /// The newest answer.
     #[serde(skip)]
     pub report: EntryId,
 }
@@ -53,16 +53,18 @@ struct Cold {
 }
 
 impl Cold {
-    /// The cold cache of a path. `None` where it may be warm, and where nothing says how old it is: no report, one without a
-    /// time, or one from the future, by a clock that differs. A compaction after the newest report has made the context small.
+    /// The cold cache of a path. `None` where it may be warm, and where nothing says how old it is: no report, an answer without a
+    /// time, or one from the future, by a clock that differs. An answer without a report reads the prompt, too. A compaction after
+    /// the newest report has made the context small.
     fn of(path: &Path, now: Timestamp, kept: u64) -> Option<Self> {
         let place = path.iter().rposition(|entry| entry.outline().is_some_and(|it| it.measured().is_some()))?;
         if path.compaction().is_some_and(|compaction| compaction > place) {
             return None;
         }
-        let reported = Some(milliseconds(&path[place].timestamp)).filter(|time| *time > 0)?;
-        let age = u64::try_from(now.as_millisecond() - reported).ok()? / 1_000;
-        (age > kept).then(|| Self { report: path[place].id.clone(), age, kept })
+        let newest = path.iter().rposition(|entry| entry.is_from(Role::Assistant)).unwrap_or(place).max(place);
+        let answered = Some(milliseconds(&path[newest].timestamp)).filter(|time| *time > 0)?;
+        let age = u64::try_from(now.as_millisecond() - answered).ok()? / 1_000;
+        (age > kept).then(|| Self { report: path[newest].id.clone(), age, kept })
     }
 }
 
@@ -93,6 +95,8 @@ pub fn resume(
     let kept = caches::lifetime(model).max(settings.prune.cache_seconds);
     let Cold { report, age, kept } = Cold::of(path, now, kept)?;
     let rates = prices::rates(settings, model);
+    // A list without a price of writing has a zero there.
+    let written = rates.cache_write.max(rates.input);
     let of = |tokens: u64, price: f64| tokens as f64 * price / 1e6;
     let dollars = |cost: f64| (rates.basis != Basis::Ratios).then_some((cost * 1e6).round() / 1e6);
     let read = fullness.messages - keep;
@@ -101,8 +105,8 @@ pub fn resume(
         cache_seconds: kept,
         tokens,
         tokens_after,
-        cost: dollars(of(tokens, rates.cache_write)),
-        cost_after: dollars(of(tokens_after, rates.cache_write)),
+        cost: dollars(of(tokens, written)),
+        cost_after: dollars(of(tokens_after, written)),
         compaction_cost: dollars(of(read, rates.input) + of(answered, rates.output)),
         report,
     })
@@ -171,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cache_is_cold_once_the_newest_report_is_older_than_prompts_are_kept() {
+    fn a_cache_is_cold_once_the_newest_answer_is_older_than_prompts_are_kept() {
         let user = json!({"type": "message", "time": "2026-01-01T12:00:00.000Z", "message": {"role": "user", "content": "go"}});
         let compaction = json!({"type": "compaction", "summary": "s", "firstKeptEntryId": "e0", "tokensBefore": 1});
         let (new, old) = (answer(AT, used()), answer("2025-12-31T10:00:00.000Z", used()));
@@ -182,7 +186,8 @@ mod tests {
             (vec![new.clone(), user.clone()], 7_201, Some(("e0", 7_201))),
             (vec![old.clone(), new.clone()], 301, Some(("e1", 301))),
             (vec![old.clone(), new.clone()], 10, None),
-            (vec![new.clone(), answer("2026-01-01T10:10:00.000Z", nothing)], 301, Some(("e0", 301))),
+            (vec![new.clone(), answer("2026-01-01T10:10:00.000Z", nothing.clone())], 301, None),
+            (vec![new.clone(), answer("2026-01-01T10:10:00.000Z", nothing)], 901, Some(("e1", 301))),
             (vec![new.clone()], -86_400, None),
             (vec![answer("", used())], 301, None),
             (vec![answer("yesterday", used())], 301, None),

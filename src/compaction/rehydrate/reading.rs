@@ -299,7 +299,10 @@ impl Reading {
             let older = &older.text;
             let same = older.kind == load.kind
                 && match load.kind {
-                    LoadKind::Skill => older.name == name,
+                    // A name alone means the skill itself; another file of it, or a skill elsewhere, is another text.
+                    LoadKind::Skill => {
+                        older.name == name && (older.path == path || older.path.is_none() || path.is_none())
+                    }
                     LoadKind::Instructions => older.name == name && older.path == path,
                 };
             !same || part.is_some() && older.part != part

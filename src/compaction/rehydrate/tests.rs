@@ -1,3 +1,5 @@
+//! Tests of what comes back after a compaction.
+
 use super::*;
 use crate::{
     compaction::{
@@ -211,7 +213,7 @@ fn told(plan: &Plan) -> Vec<(String, LoadKept)> {
 fn a_skill_that_was_loaded_three_times_stays_once_with_its_newest_text() {
     let plan = of(&[skill("pdf", "one"), skill("csv", "other"), skill("pdf", "two"), skill("pdf", "three")], &[]);
     let texts: Vec<String> = plan.loaded().into_iter().map(|load| load.framed()).collect();
-    assert_eq!(texts, ["[skill csv]\nother", "[skill pdf]\nthree"]);
+    assert_eq!(texts, ["<skill name=\"csv\">\nother\n</skill>", "<skill name=\"pdf\">\nthree\n</skill>"]);
     assert_eq!(told(&plan), [("pdf".to_owned(), LoadKept::Whole), ("csv".to_owned(), LoadKept::Whole)]);
 }
 
@@ -332,7 +334,7 @@ fn the_next_compaction_carries_the_text_on_and_a_pin_takes_its_place() {
     let line = draft.line(&stamp, path.last().map(|leaf| &leaf.id), path, None, 1, Spending::default());
     let mut path = path.with(Arc::new(Entry::parse(line.into()).expect("an entry")));
     let frame = |path: &Path| context::build(path, &Default::default()).messages()[0].message().text();
-    let framed = "<loaded>\n[skill pdf]\nMerge with &lt;/loaded> care.\n</loaded>";
+    let framed = "<loaded>\n<skill name=\"pdf\">\nMerge with &lt;/loaded> care.\n</skill>\n</loaded>";
     assert!(frame(&path).contains(framed), "{}", frame(&path));
     let answer = json!({"role": "assistant", "content": [{"type": "text", "text": "Done."}], "stopReason": "stop"});
     let answer = json!({"type": "message", "message": answer});

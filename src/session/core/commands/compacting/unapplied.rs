@@ -95,7 +95,8 @@ pub(super) fn begin(base: &mut Base, params: CompactParams, authors: Authors, ti
             id,
             trigger: OperationKind::BY_CLIENT.trigger(),
             tokens: None,
-            plan: planned.plan,
+            // Nothing of it stays in a context of the session.
+            plan: planned.plan.with_nothing_loaded(),
             focus,
             hooks: None,
             candidates,
