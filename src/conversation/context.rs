@@ -24,7 +24,7 @@ use crate::{
         tokens::{Estimator, Size},
     },
     ids::EntryId,
-    prompts::{Prompt, Prompts, escape_frame, escape_tags},
+    prompts::{Prompt, Prompts, escape_frame, escape_tags, escape_within},
     text,
 };
 use serde_json::{Value, json};
@@ -419,7 +419,7 @@ fn carried_frame(
 fn facts_frame(compaction: &Entry, prompts: &Prompts) -> Option<String> {
     let native = compaction.compaction()?.native()?;
     let facts = Some(native.facts()).filter(|facts| !facts.is_empty())?;
-    Some(prompts.render(Prompt::FactsContext, &[("facts", &escape_tags(facts))]))
+    Some(prompts.render(Prompt::FactsContext, &[("facts", &escape_within(&escape_tags(facts), "facts"))]))
 }
 
 /// The skills and instructions that the compaction at `place` carries in their frame, with the entry of the newest, except
@@ -428,7 +428,7 @@ fn loaded_frame(path: &Path, place: usize, pins: &[Pin], prompts: &Prompts) -> O
     let carried = &path[place].compaction()?.preserved()?.agent.loaded;
     let loaded: Vec<&CarriedLoad> =
         carried.iter().filter(|load| pins.iter().all(|pin| pin.entry != load.entry_id)).collect();
-    let texts: Vec<String> = loaded.iter().map(|load| escape_tags(&load.framed()).into_owned()).collect();
+    let texts: Vec<String> = loaded.iter().map(|load| load.framed()).collect();
     let text = prompts.render(Prompt::LoadedContext, &[("loaded", &texts.join("\n\n"))]);
     Some((loaded.last()?.entry_id.clone(), text))
 }

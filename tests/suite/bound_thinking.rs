@@ -355,7 +355,8 @@ fn a_server_that_refuses_the_binding_is_asked_without_thinking_from_then_on() {
     let provider = Provider::start(Format::Anthropic);
     provider.otherwise(|asked: &Asked| match &asked.body["thinking"]["block_binding"] {
         Value::Null => Step::answer("I look.").thinking("Hm.", "c2ln"),
-        _ => Step::status(400).body(r#"{"error": {"message": "thinking.block_binding: Extra inputs are not permitted"}}"#),
+        _ => Step::status(400)
+            .body(r#"{"error": {"message": "thinking.block_binding: Extra inputs are not permitted"}}"#),
     });
     let model = json!({"provider": "test", "id": "claude-opus-5-5", "api": "anthropic", "baseUrl": provider.base_url(),
         "contextWindow": 100_000});

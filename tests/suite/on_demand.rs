@@ -195,12 +195,15 @@ fn a_turn_whose_block_is_refused_is_repeated_with_the_text() {
     provider.otherwise(|asked: &Asked| match asked {
         _ if is_list(asked) => claude::models(&[MODEL]),
         _ if is_compaction(asked) => claude::compacted(asked),
-        _ if asked.body.to_string().contains(r#""type":"compaction""#) => claude::error(400, "compaction_signature_invalid"),
+        _ if asked.body.to_string().contains(r#""type":"compaction""#) => {
+            claude::error(400, "compaction_signature_invalid")
+        }
         _ => Step::answer("Fine."),
     });
     let (mut daemon, session, _) = session(&anthropic(&provider, json!({})), &whole_turns());
     assert_eq!(compact(&mut daemon, &session, json!({}))["result"]["method"], "provider_native");
     // A turn of the daemon.
+    daemon.events.clear();
     turning::prompt(&mut daemon, &session, "Go on.");
     turning::serve(&mut daemon, &mut |_: &Value| json!({}), turning::is("settled"));
     let asked: Vec<_> = provider.asked().into_iter().filter(|asked| !is_list(asked) && !is_compaction(asked)).collect();
@@ -215,11 +218,11 @@ fn a_turn_whose_block_is_refused_is_repeated_with_the_text() {
         daemon.append(&session, &[user("Go on."), refused])["next"].clone()
     };
     let next = refused(&mut daemon);
-    assert_eq!((&next["action"], &next["willRetry"]), (&json!("retry"), &json!(true)), "{next:#}");
+    assert_eq!((&next["type"], &next["willRetry"]), (&json!("retry"), &json!(true)), "{next:#}");
     assert!(next["why"].to_string().contains("text of the summary"), "{next:#}");
     assert_eq!(block_in(&context(&mut daemon, &session)), Value::Null);
     // Without a block the error has another cause.
-    assert_ne!(refused(&mut daemon)["action"], "retry");
+    assert_ne!(refused(&mut daemon)["type"], "retry");
 }
 
 /// A gateway that drops the field answers the conversation. It is asked for no other compaction.

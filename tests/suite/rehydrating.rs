@@ -81,8 +81,13 @@ fn the_end_of_a_compaction_names_files_and_skills_and_the_skills_stay() {
     assert_eq!(told["loaded"][1]["kind"], "skill");
 
     let text = frame(&mut daemon, &session);
-    assert!(text.contains("<loaded>\n[skill pdf]\nMerge with care."), "{text}");
-    assert!(text.contains("[instructions CLAUDE.md (/project/CLAUDE.md)]\nUse tabs.\n</loaded>"), "{text}");
+    assert!(text.contains("<loaded>\n<skill name=\"pdf\">\nMerge with care."), "{text}");
+    assert!(
+        text.contains(
+            "<instructions name=\"CLAUDE.md\" path=\"/project/CLAUDE.md\">\nUse tabs.\n</instructions>\n</loaded>"
+        ),
+        "{text}"
+    );
     assert!(!text.contains(KEY), "{text}");
     let usage = daemon.ok("session/usage", json!({"sessionId": session}));
     assert_eq!(usage["contextTokens"], answered["tokensAfter"], "the texts are counted");
@@ -100,7 +105,7 @@ fn the_end_of_a_compaction_names_files_and_skills_and_the_skills_stay() {
     let again = daemon.compact(&session, 300);
     assert_eq!(again["rehydration"]["files"], json!([]), "no file was touched since");
     assert_eq!(again["rehydration"]["loaded"].as_array().map(Vec::len), Some(2));
-    assert!(frame(&mut daemon, &session).contains("[skill pdf]\nMerge with care."));
+    assert!(frame(&mut daemon, &session).contains("<skill name=\"pdf\">\nMerge with care."));
     daemon.ok("session/undo_compaction", json!({"sessionId": session}));
     assert_eq!(frame(&mut daemon, &session), text, "an undo leaves the texts of the compaction before");
 }

@@ -1,7 +1,10 @@
 //! The state of an agent, as a compaction carries it: its tasks, and the skills and instructions that it loaded.
 
 use super::CarriedTodos;
-use crate::ids::EntryId;
+use crate::{
+    ids::EntryId,
+    prompts::{escape_tags, escape_within},
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -53,7 +56,7 @@ pub enum LoadKind {
 }
 
 impl CarriedLoad {
-    /// The text with its name, as the frame has it.
+    /// The text in its tag, as the frame has it. Neither name nor text can end the tag.
     #[must_use]
     pub fn framed(&self) -> String {
         let kind = match self.kind {
@@ -61,7 +64,9 @@ impl CarriedLoad {
             LoadKind::Instructions => "instructions",
         };
         let of = self.path.as_ref().filter(|path| **path != self.name);
-        let path = of.map(|path| format!(" ({path})")).unwrap_or_default();
-        format!("[{kind} {}{path}]\n{}", self.name, self.text)
+        let inside = |text: &str| escape_within(&escape_tags(text), kind).into_owned();
+        let attribute = |name: &str, text: &str| format!(" {name}=\"{}\"", inside(text).replace(['"', '\n'], "'"));
+        let path = of.map(|path| attribute("path", path)).unwrap_or_default();
+        format!("<{kind}{}{path}>\n{}\n</{kind}>", attribute("name", &self.name), inside(&self.text))
     }
 }

@@ -34,7 +34,7 @@ const LONGEST: usize = 16 * 1024;
 pub enum Use {
     /// It is removed, or moved away. A folder goes with all of its files.
     Removed(String),
-    /// Its text, or a part of it, is the output.
+    /// Its whole text is the output.
     Shown(String),
 }
 
@@ -47,8 +47,16 @@ pub fn uses(tool: &str, arguments: &Value) -> Vec<Use> {
     let Some(command) = COMMANDS.iter().find_map(|name| command_of(arguments.get(*name)?)) else { return Vec::new() };
     let mut folder = FOLDERS.iter().find_map(|name| arguments.get(*name)?.as_str()).unwrap_or_default().to_owned();
     let mut uses = Vec::new();
-    for words in simple_commands(&command) {
+    let is_alone = !command.contains(['|', '>', '<', ';', '&', '\n']);
+    // The folder is not known any more.
+    let mut is_lost = false;
+    for SimpleCommand { words, is_known } in simple_commands(&command) {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let changes_folder = matches!(words.first(), Some(&("cd" | "pushd" | "popd")));
+        is_lost |= changes_folder && (!is_known || words.first() != Some(&"cd"));
+        if !is_known || words.contains(&"--cached") {
+            continue;
+        }
         let words = match words.as_slice() {
             ["sudo" | "git", rest @ ..] => rest,
             words => words,
@@ -59,7 +67,8 @@ pub fn uses(tool: &str, arguments: &Value) -> Vec<Use> {
             _ if is_absolute(path) => (*path).to_owned(),
             folder => format!("{}/{path}", folder.trim_end_matches('/')),
         };
-        let operands = operands.iter().filter(|word| !word.starts_with('-') && !word.is_empty());
+        let is_found = |path: &&&str| !is_lost || is_absolute(path);
+        let operands = operands.iter().filter(|word| !word.starts_with('-') && !word.is_empty()).filter(is_found);
         match *program {
             "rm" | "unlink" | "rmdir" | "trash" => uses.extend(operands.map(within).map(Use::Removed)),
             "mv" => {
@@ -67,9 +76,7 @@ pub fn uses(tool: &str, arguments: &Value) -> Vec<Use> {
                 let moved = paths.len().saturating_sub(1);
                 uses.extend(paths.into_iter().take(moved).map(Use::Removed));
             }
-            "cat" | "bat" | "head" | "tail" | "sed" | "nl" | "less" | "more" => {
-                uses.extend(operands.map(within).map(Use::Shown));
-            }
+            "cat" if is_alone => uses.extend(operands.map(within).map(Use::Shown)),
             "cd" => folder = operands.map(within).next().unwrap_or_default(),
             _ => {}
         }
@@ -100,8 +107,15 @@ fn command_of(value: &Value) -> Option<String> {
     (command.len() <= LONGEST).then_some(command)
 }
 
-/// The words of each simple command. A command with a pattern, a variable or a document in it has none: its words say nothing.
-fn simple_commands(command: &str) -> Vec<Vec<String>> {
+/// A command without operators.
+struct SimpleCommand {
+    words: Vec<String>,
+    /// It has no pattern and no variable in it, so that its words are those that the shell takes.
+    is_known: bool,
+}
+
+/// The simple commands of a text. One with a document in it has none: its words say nothing.
+fn simple_commands(command: &str) -> Vec<SimpleCommand> {
     if command.contains("<<") {
         return Vec::new();
     }
@@ -122,9 +136,8 @@ fn simple_commands(command: &str) -> Vec<Vec<String>> {
             (None, '*' | '?' | '[' | '{') => is_known = false,
             (None, '\n' | ';' | '&' | '|') => {
                 words.extend(word.take());
-                let ended = std::mem::take(&mut words);
-                commands.extend(Some(ended).filter(|_| is_known));
-                is_known = true;
+                let words = std::mem::take(&mut words);
+                commands.push(SimpleCommand { words, is_known: std::mem::replace(&mut is_known, true) });
             }
             // The name of a file that is written.
             (None, '>') => {
@@ -137,7 +150,7 @@ fn simple_commands(command: &str) -> Vec<Vec<String>> {
         }
     }
     words.extend(word);
-    commands.extend(Some(words).filter(|_| is_known && quote.is_none()));
+    commands.push(SimpleCommand { words, is_known: is_known && quote.is_none() });
     commands
 }
 
@@ -158,11 +171,18 @@ mod tests {
     fn words_of_commands_say_which_files_go_and_which_are_shown() {
         for (command, expected) in [
             ("rm -rf src/old.rs 'my file'", vec!["-src/old.rs", "-my file"]),
-            ("cargo test && git rm --cached a.rs; sudo rm \"b c\"", vec!["-a.rs", "-b c"]),
+            ("cargo test && git rm a.rs; sudo rm \"b c\"", vec!["-a.rs", "-b c"]),
+            ("git rm --cached a.rs", vec![]),
+            ("cd \"$(mktemp -d)\" && git clone x . && rm -rf src /tmp/y", vec!["-/tmp/y"]),
+            ("pushd sub; rm a; popd; rm b", vec![]),
             ("mv a b c dir", vec!["-a", "-b", "-c"]),
             ("mv a", vec![]),
             ("cd sub && rm x ../y /z", vec!["-sub/x", "-sub/../y", "-/z"]),
-            ("cat skills/pdf/SKILL.md | head", vec!["+skills/pdf/SKILL.md"]),
+            ("cat skills/pdf/SKILL.md", vec!["+skills/pdf/SKILL.md"]),
+            ("cat skills/pdf/SKILL.md | head", vec![]),
+            ("head -3 SKILL.md", vec![]),
+            ("cat SKILL.md >> all.txt", vec![]),
+            ("ls && cat SKILL.md", vec![]),
             ("rm \"$FILE\"; rm *.o; rm a", vec!["-a"]),
             ("echo rm a", vec![]),
             ("rm a > log 2>&1", vec!["-a"]),
