@@ -19,6 +19,7 @@ use crate::{
     provider::{
         Api, Request, Turn,
         anthropic::support,
+        openai_responses::compact,
         turns::{Target, turns},
     },
     redact::Secrets,
@@ -105,36 +106,38 @@ fn may_be_sent(history: &NativeHistory, path: &Path, reader: Reader<'_>) -> Resu
     let Reader { model, api, instructions, is_allowed } = reader;
     match history.kind() {
         _ if history.provider() != model.provider => Err(Unsent::OtherProvider),
-        Kind::Items if api == Api::OpenaiResponses => Ok(()),
-        Kind::Items => Err(Unsent::OtherProvider),
+        Kind::Items if api != Api::OpenaiResponses => Err(Unsent::OtherProvider),
         Kind::Block(_) if api != Api::Anthropic => Err(Unsent::OtherProvider),
-        Kind::Block(_) if !is_allowed => Err(Unsent::SwitchedOff),
+        _ if !is_allowed => Err(Unsent::SwitchedOff),
         Kind::Block(bound) if bound.model != model.id => Err(Unsent::OtherModel),
         Kind::Block(bound) if bound.instructions != instructions.fingerprint() => Err(Unsent::OtherInstructions),
-        Kind::Block(_) if is_refused(path) => Err(Unsent::Refused),
-        Kind::Block(_) => Ok(()),
+        _ if is_refused(path, history) => Err(Unsent::Refused),
+        _ => Ok(()),
     }
 }
 
-/// Whether an answer after the newest compaction says that its provider refused the block.
-fn is_refused(path: &Path) -> bool {
-    refusals(path).next().is_some()
+/// Whether an answer after the newest compaction says that its provider refused it.
+fn is_refused(path: &Path, history: &NativeHistory) -> bool {
+    refusals(path, history).next().is_some()
 }
 
-/// Whether an answer is the first one that says that its provider refused the block of the newest compaction.
+/// Whether an answer is the first one that says that its provider refused the newest compaction.
 #[must_use]
 pub fn is_first_refusal(path: &Path, answer: &EntryId) -> bool {
     let native = path.compaction().and_then(|place| path[place].compaction()?.native());
-    let has_block = native.is_some_and(|history| matches!(history.kind(), Kind::Block(_)));
-    has_block && refusals(path).next() == Some(answer)
+    native.is_some_and(|history| refusals(path, history).next() == Some(answer))
 }
 
 /// The answers after the newest compaction that say so.
-fn refusals(path: &Path) -> impl Iterator<Item = &EntryId> {
+fn refusals<'p>(path: &'p Path, history: &NativeHistory) -> impl Iterator<Item = &'p EntryId> {
     let after = path.compaction().map_or(0, |place| place + 1);
-    let refuses = |entry: &&Arc<Entry>| {
+    let says = match history.kind() {
+        Kind::Block(_) => support::refuses_block,
+        Kind::Items => compact::refuses_item,
+    };
+    let refuses = move |entry: &&Arc<Entry>| {
         let failed = entry.outline().is_some_and(|outline| outline.failed);
-        failed && entry.message_json().and_then(error_of).is_some_and(|error| support::refuses_block(&error))
+        failed && entry.message_json().and_then(error_of).is_some_and(|error| says(&error))
     };
     path[after..].iter().filter(refuses).map(|entry| &entry.id)
 }

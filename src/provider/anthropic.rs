@@ -186,9 +186,9 @@ const BINDING_CONTROLS: &str = "thinking-binding-controls-2026-08-01";
 /// Whether an error is about the field that says what happens to bound thinking, or about its beta.
 #[must_use]
 pub fn is_about_binding(error: &str) -> bool {
-    ["block_binding", "prefix_mismatch_behavior", BINDING_CONTROLS, "anthropic-beta"]
-        .iter()
-        .any(|name| error.contains(name))
+    let is_of_header = error.contains("anthropic-beta") && !error.contains(COMPACTION);
+    is_of_header
+        || ["block_binding", "prefix_mismatch_behavior", BINDING_CONTROLS].iter().any(|name| error.contains(name))
 }
 
 /// The limit of an answer where a request has none, in tokens.

@@ -53,17 +53,18 @@ impl Compacting {
     }
 }
 
-/// Whether an error says that a provider refuses the block in a request. Another request without it may be answered.
+/// Whether an error says that a provider, or a gateway before it, refuses the block in a request. A request with the text in its
+/// place may be answered. The codes of the provider's page begin with `compaction_`, and a gateway may write other words.
 #[must_use]
 pub fn refuses_block(error: &str) -> bool {
-    const CODES: [&str; 5] = [
-        "compaction_block_ambiguous",
-        "compaction_block_misplaced",
-        "compaction_content_mismatch",
-        "compaction_signature_invalid",
-        "compaction_tool_changes_mismatch",
-    ];
-    CODES.iter().any(|code| error.contains(code))
+    error.contains("compaction") || error.contains(COMPACTION)
+}
+
+/// Whether an error is about a request for a compaction itself, and not about this conversation.
+#[must_use]
+pub fn refuses_compaction(error: &str) -> bool {
+    let codes_of_conversations = ["compaction_", "context_length", "prompt is too long"];
+    !codes_of_conversations.iter().any(|code| error.contains(code))
 }
 
 #[cfg(test)]

@@ -48,6 +48,18 @@ pub fn decode(document: &str) -> Result<Answer, Trouble> {
     Ok(Answer { usage, beside: Beside::Items(items), ..Answer::default() })
 }
 
+/// Whether an error says that a provider refuses an item in a request. A request with the text in its place may be answered.
+#[must_use]
+pub fn refuses_item(error: &str) -> bool {
+    ["encrypted_content", "compaction", "string_above_max_length"].iter().any(|name| error.contains(name))
+}
+
+/// Whether an error says that a model takes no trigger of compactions.
+#[must_use]
+pub fn refuses_trigger(error: &str) -> bool {
+    error.contains("compaction_trigger")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,6 +6,7 @@ use crate::{
     ask::{
         access::ModelAccess,
         content::{Content, clean_value},
+        failed::Failed,
         purpose::Purpose,
         request::{Answered, Limits, Request, Update},
         retry::Policy,
@@ -16,12 +17,15 @@ use crate::{
     },
     ids::ModelRef,
     models::candidates::{Candidate, Unfit, Way},
-    provider::{Answer, Beside, Cache, OnDemand, Reasoning, Stop, ToolChoice},
+    provider::{
+        Answer, Beside, Cache, OnDemand, Reasoning, Stop, ToolChoice, anthropic::support, openai_responses::compact,
+    },
+    settings::{CompactionSettings, Settings},
     summary::{
         made::{Made, Rejected, SummaryMethod},
         model::{
             brief::Brief,
-            check::{Accepted, Supplied, supplied},
+            check::{Accepted, Rejection, Supplied, supplied},
             summarizer::planned,
         },
     },
@@ -150,6 +154,8 @@ impl Writer<'_> {
         let Some(allowance) = &self.allowance else { return true };
         let (material, brief, reserve) = (&self.job.material, &self.job.brief, self.job.reserve);
         let first = others.iter().find_map(|candidate| candidate.as_ref().ok());
+        let is_beside = matches!(native.kind, NativeKind::Beside(_));
+        let first = first.filter(|_| is_beside);
         let summary = first.map_or(0, |first| planned(material, brief, first, reserve, self.job.scale).tokens);
         let why = allowance.has(summary.saturating_add(self.native_most(native))).err();
         let refused = why.is_some();
@@ -188,6 +194,10 @@ impl Writer<'_> {
         match self.answer_of(native).await?.beside {
             Beside::Items(items) => Some(items),
             Beside::Nothing | Beside::Short(_) => {
+                // A gateway that drops the trigger answers the conversation.
+                if let Way::OnDemand(endpoint) = &native.candidate.way {
+                    self.job.access.supports.refuse(endpoint, &native.candidate.model.id);
+                }
                 self.reject_native(native, "it answered without a compaction".to_owned(), None);
                 None
             }
@@ -262,6 +272,11 @@ impl Writer<'_> {
             measure: &|text| scale.text(text),
         };
         let accepted = supplied(&text, &expected).map_err(|rejection| rejection.to_string())?;
+        // The provider takes no limit of its own prompt. A text of more than half of the span is not worth its rewrite.
+        let (tokens, most) = (scale.text(&text), material.replaces / 2);
+        if tokens > most {
+            return Err(Rejection::OverCap { tokens, cap: most }.to_string());
+        }
         Ok((accepted, made))
     }
 
@@ -293,7 +308,7 @@ impl Writer<'_> {
             cache,
             retry: Policy::of(&settings.retry, super::LONGEST_WAIT),
             limits: Limits {
-                stall: Duration::from_secs(settings.compaction.stall_seconds),
+                stall: longest_silence(native, settings),
                 client: None,
                 until: self.until,
                 input: self.native_input(native),
@@ -310,8 +325,8 @@ impl Writer<'_> {
         match job.access.routes.ask(&request, &tell).await {
             Ok(Answered { answer, .. }) => Some(answer),
             Err(failed) => {
-                if let (Way::OnDemand(endpoint), NativeKind::Beside(_), Some(400 | 404)) =
-                    (&native.candidate.way, &native.kind, failed.status)
+                if let Way::OnDemand(endpoint) = &native.candidate.way
+                    && refuses(&native.kind, &failed)
                 {
                     job.access.supports.refuse(endpoint, &native.candidate.model.id);
                 }
@@ -320,6 +335,23 @@ impl Writer<'_> {
             }
         }
     }
+}
+
+/// Whether a failure says that a model compacts no conversation on demand.
+fn refuses(kind: &NativeKind, failed: &Failed) -> bool {
+    let said = failed.to_string();
+    match (kind, failed.status) {
+        (_, Some(404)) => true,
+        (NativeKind::Beside(_), Some(400)) => compact::refuses_trigger(&said),
+        (NativeKind::Summary { .. }, Some(400)) => support::refuses_compaction(&said),
+        _ => false,
+    }
+}
+
+/// The longest silence of a provider. A compaction on demand comes whole, so that nothing comes until it is written.
+fn longest_silence(native: &NativeJob, settings: &Settings) -> Duration {
+    let CompactionSettings { stall_seconds: stall, deadline_seconds: deadline, .. } = settings.compaction;
+    Duration::from_secs(if matches!(native.candidate.way, Way::OnDemand(_)) { stall.max(deadline) } else { stall })
 }
 
 /// The reason for which an answer has no block.
