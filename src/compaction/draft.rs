@@ -247,8 +247,9 @@ impl Draft {
         }
         let history = self.native.as_ref().and_then(|native| native.history());
         let of_openai = history.as_ref().filter(|history| *history.kind() == Kind::Items);
+        let before = preserved.summary.requests;
         preserved.summary = CarriedSummary {
-            requests: self.made.requests(),
+            requests: self.made.requests(before),
             native_items: of_openai.map(|history| history.items().len() as u64),
         };
         let mut ours = preserved.of_entry(&stamp.id);

@@ -136,7 +136,8 @@ pub fn saved_by_cache(settings: &Settings, model: &ModelRef, usage: &Usage) -> O
 }
 
 /// Dollars with nine digits after the point: a token of the cheapest model costs more than one of the last.
-fn rounded(dollars: f64) -> f64 {
+#[must_use]
+pub fn rounded(dollars: f64) -> f64 {
     (dollars * 1e9).round() / 1e9
 }
 

@@ -89,6 +89,9 @@ pub struct Made {
     /// The form of the requests for it; `None` where no model wrote it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub form: Option<SummaryForm>,
+    /// A request of the session's own brought no summary.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub live_failed: bool,
     /// The rejected candidates.
     pub rejected: Vec<Rejected>,
     /// The tokens that a request or a whole summary would have taken, where no model was asked because too few were left.
@@ -139,14 +142,16 @@ impl Made {
         Self { method, by, parts: (parts.history != parts.turn_prefix).then(|| Box::new(parts)), ..Self::default() }
     }
 
-    /// The requests for it. None where no model was asked.
+    /// The requests for it. None where no model was asked. `before`: those for the summary before it.
     #[must_use]
-    pub fn requests(&self) -> Option<SummaryRequests> {
+    pub fn requests(&self, before: Option<SummaryRequests>) -> Option<SummaryRequests> {
+        let has_failed = before.is_some_and(|before| before.live_failed) && self.form != Some(SummaryForm::LiveRequest);
         let (form, dollars) = (self.form, self.saved);
         self.usage.map(|usage| SummaryRequests {
             form,
             cached: usage.cache_read,
             input: usage.input.saturating_add(usage.cache_write),
+            live_failed: self.live_failed || has_failed,
             dollars,
         })
     }

@@ -159,7 +159,7 @@ fn the_sessions_own_model_summarizes_after_the_request_that_its_provider_has_in_
     let asked = provider.asked();
     rides_on(&asked[0], &host.last);
     let question = asked[0].body["messages"].as_array().expect("messages").last().expect("one").to_string();
-    for words in ["## Goal", "The last ", "stay in the conversation"] {
+    for words in ["## Goal", "The messages from ", "stay in the conversation"] {
         assert!(question.contains(words), "{words}: {question}");
     }
     let (usage, saved) = (&result["usage"], &result["saved"]);
@@ -291,7 +291,7 @@ fn a_secret_that_the_model_has_seen_is_not_in_its_summary() {
 fn an_answer_that_is_no_summary_is_asked_for_again_and_then_by_a_transcript() {
     type Fault = (&'static str, fn() -> Step, &'static str, usize);
     let faults: [Fault; 3] = [
-        ("a call", || Step::call("shell", json!({})), "it called a tool", 2),
+        ("a call", || Step::call("shell", json!({})), "it called a tool", 1),
         ("prose", || Step::answer("Fine."), "none of the headings", 2),
         ("an error", || Step::status(400), "status 400", 1),
     ];
@@ -310,6 +310,13 @@ fn an_answer_that_is_no_summary_is_asked_for_again_and_then_by_a_transcript() {
         assert_eq!(rejected.len(), requests, "{name}: {rejected:?}");
         let said = rejected[0]["why"].as_str().expect("a text");
         assert!(said.contains(why) && said.contains("the session's own request"), "{name}: {said}");
+        // The session asks so no more.
+        let asked = provider.asked().len();
+        for _ in 0..4 {
+            host.turn(600);
+        }
+        assert_eq!(host.compact()["form"], "transcript", "{name}");
+        assert!(provider.asked()[asked..].iter().all(|asked| asked.body["tools"].is_null()), "{name}");
     }
 }
 

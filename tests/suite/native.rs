@@ -184,6 +184,32 @@ fn line_items(path: &Path) -> Vec<Value> {
 }
 
 #[test]
+fn the_text_goes_where_an_item_is_refused_or_switched_off() {
+    let provider = provider(model);
+    let (mut daemon, session, _) = session(&openai(&provider, json!({})), &whole_turns());
+    assert_eq!(compact(&mut daemon, &session, json!({}))["result"]["method"], "provider_native");
+    let has_item = |daemon: &mut Daemon| body(daemon, &session, "openai_responses").to_string().contains("c2VjcmV0");
+    assert!(has_item(&mut daemon));
+    daemon.ok(
+        "settings/set",
+        json!({"sessionId": session, "scope": "session", "patch": {"compaction": {"remoteEnabled": false}}}),
+    );
+    assert!(!has_item(&mut daemon));
+    daemon.ok(
+        "settings/set",
+        json!({"sessionId": session, "scope": "session", "patch": {"compaction": {"remoteEnabled": true}}}),
+    );
+    assert!(has_item(&mut daemon));
+    let refused = json!({"role": "assistant", "content": [], "stopReason": "error", "timestamp": 1,
+        "errorMessage": "400 invalid_encrypted_content: the encrypted content could not be verified"});
+    let next = daemon.append(&session, &[user("Go on."), refused])["next"].clone();
+    assert_eq!(next["type"], "retry", "{next:#}");
+    assert!(!has_item(&mut daemon));
+    let why = daemon.ok("session/usage", json!({"sessionId": session}))["why"].to_string();
+    assert!(why.contains("the provider refused it"), "{why}");
+}
+
+#[test]
 fn an_item_that_is_too_long_to_go_back_is_not_kept() {
     let long = "x".repeat(10_485_761);
     let provider =

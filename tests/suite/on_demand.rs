@@ -225,6 +225,21 @@ fn a_turn_whose_block_is_refused_is_repeated_with_the_text() {
     assert_ne!(refused(&mut daemon)["type"], "retry");
 }
 
+#[test]
+fn a_gateway_that_refuses_the_beta_is_asked_once() {
+    let provider = provider_with(|_| {
+        Step::status(400).body(
+            r#"{"error": {"message": "Unexpected value(s) `compact-2026-09-04` for the `anthropic-beta` header"}}"#,
+        )
+    });
+    let (mut daemon, session, _) = session(&anthropic(&provider, json!({})), &whole_turns());
+    for _ in 0..2 {
+        assert_eq!(compact(&mut daemon, &session, json!({}))["result"]["method"], "llm");
+        daemon.append(&session, &whole_turns());
+    }
+    assert_eq!(compactions(&provider).len(), 1);
+}
+
 /// A gateway that drops the field answers the conversation. It is asked for no other compaction.
 #[test]
 fn a_gateway_that_drops_the_field_is_asked_once() {
@@ -261,7 +276,7 @@ fn pins_come_after_the_next_message_of_the_user() {
 #[test]
 fn a_compaction_that_fails_leaves_the_summary_to_the_model() {
     type Fault = (&'static str, fn(&Asked) -> Step, &'static str, usize);
-    let faults: [Fault; 11] = [
+    let faults: [Fault; 12] = [
         (
             "an overload",
             |_| claude::error(529, "compaction_unavailable").header("retry-after-ms", "1"),
@@ -288,6 +303,7 @@ fn a_compaction_that_fails_leaves_the_summary_to_the_model() {
             1,
         ),
         ("no fewer tokens", |_| Step::compaction(claude::block(&"word ".repeat(60_000))), "not smaller", 1),
+        ("few fewer tokens", |_| Step::compaction(claude::block(&"word ".repeat(2_400))), "over the limit", 1),
     ];
     for (name, fault, why, requests) in faults {
         let provider = provider_with(fault);

@@ -37,6 +37,9 @@ pub struct SummaryRequests {
     pub cached: u64,
     /// The other input, in tokens.
     pub input: u64,
+    /// A request of the session's own brought no summary, here or before the requests with a transcript.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub live_failed: bool,
     /// The part of their price that the cache saved, in dollars, where the prices are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dollars: Option<f64>,

@@ -80,7 +80,7 @@ pub async fn draft(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Dra
                 None => Spending { usage: request.usage, saved },
                 Some(before) => Spending {
                     usage: before.usage.plus(request.usage),
-                    saved: before.saved.zip(saved).map(|(one, other)| one + other),
+                    saved: before.saved.zip(saved).map(|(one, other)| prices::rounded(one + other)),
                 },
             });
         }

@@ -113,7 +113,7 @@ impl FloorOrder {
             }
             native => native.map(|native| native.job(&floor.plan, secrets)),
         };
-        let part = || kept_part(floor.plan.kept(), secrets);
+        let part = || kept_part(floor.plan.path(), floor.plan.kept(), secrets);
         let live = live.and_then(|live| live.request(floor.plan.path(), part(), candidates));
         Ok(Begun::Asks { floor: Floor::Made(Box::new(floor)), material, requests: Box::new(Requests { native, live }) })
     }
@@ -121,7 +121,7 @@ impl FloorOrder {
     /// The session's own request for a plan.
     fn live_request(&self, plan: &Plan, candidates: &[Result<Candidate, Unfit>]) -> Option<LiveJob> {
         let secrets = self.settings.settings.redaction.secrets();
-        self.live.as_ref()?.request(plan.path(), kept_part(plan.kept(), secrets), candidates)
+        self.live.as_ref()?.request(plan.path(), kept_part(plan.path(), plan.kept(), secrets), candidates)
     }
 
     fn draft(self, cleaner: &Cleaner) -> Result<Draft, Failure> {

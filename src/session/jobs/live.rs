@@ -6,6 +6,7 @@ use crate::{
     compaction::{native::NativeOrder, plan::Plan},
     conversation::{
         entry::{Entry, SummaryForm, native::Bound},
+        message::outline::Role,
         path::Path,
     },
     ids::SessionId,
@@ -91,33 +92,39 @@ impl Live {
 /// other bytes than the daemon gives.
 fn has_missed(path: &Path) -> bool {
     let summary = path.compaction().and_then(|place| path[place].compaction()?.preserved()?.summary.requests);
-    summary.is_some_and(|it| it.form == Some(SummaryForm::LiveRequest) && it.cached < it.input)
+    summary.is_some_and(|it| it.live_failed || it.form == Some(SummaryForm::LiveRequest) && it.cached < it.input)
 }
 
-/// The sentence about the messages at the end that stay, so that no summary is of them. None where nothing stays.
-pub(super) fn kept_part(kept: &[Arc<Entry>], secrets: Secrets) -> Option<Clean> {
-    let messages = last_messages(kept, secrets)?;
+/// The sentence about the messages at the end that stay, so that no summary is of them. None where no message there is known by its
+/// beginning: the summary is then of more than it has to be.
+pub(super) fn kept_part(path: &Path, kept: &[Arc<Entry>], secrets: Secrets) -> Option<Clean> {
+    let from = kept.iter().find_map(|entry| beginning(path, entry, secrets))?;
     let what = "stay in the conversation beside the record. Leave out whatever they alone say.";
-    Some(secrets.clean(&format!("{messages} {what}")))
+    Some(secrets.clean(&format!("The messages from {from} on {what}")))
 }
 
-/// The sentence about the messages of a branch that is left, which a summary is of. None where there is none.
-pub(super) fn left_part(left: &[Arc<Entry>], secrets: Secrets) -> Option<Clean> {
-    let messages = last_messages(left, secrets)?;
-    let what = "are that branch. What stands before them stays in the conversation: leave it out.";
-    Some(secrets.clean(&format!("{messages} {what}")))
+/// The sentence about the messages of a branch that is left, which a summary is of. None where its first message is not known by its
+/// beginning.
+pub(super) fn left_part(path: &Path, left: &[Arc<Entry>], secrets: Secrets) -> Option<Clean> {
+    let first = left.iter().find(|entry| entry.in_context())?;
+    let from = beginning(path, first, secrets)?;
+    let what = "are that branch. The messages before them stay in the conversation: leave them out.";
+    Some(secrets.clean(&format!("The messages from {from} on {what}")))
 }
 
-/// The messages at the end of a request, by their number and the beginning of the first one.
-fn last_messages(entries: &[Arc<Entry>], secrets: Secrets) -> Option<String> {
-    /// The beginning of a message by which it is known, in characters.
-    const BEGINNING: usize = 80;
-    let messages: Vec<_> = entries.iter().filter(|entry| entry.in_context()).collect();
-    let text = secrets.clean(&messages.first()?.readable_text());
-    let beginning = text::head(&text, BEGINNING).split_whitespace().collect::<Vec<_>>().join(" ");
-    let from = match beginning.is_empty() {
-        true => String::new(),
-        false => format!(" (from \u{201c}{}\u{201d} on)", escape_tags(&beginning)),
+/// The beginning of a text that a user or a model said, in quotes. None where it is short, or another message begins so.
+fn beginning(path: &Path, entry: &Entry, secrets: Secrets) -> Option<String> {
+    /// The longest and the shortest beginning by which a message is known, in characters.
+    const LONGEST: usize = 120;
+    const SHORTEST: usize = 8;
+    let of = |entry: &Entry| {
+        let is_said = entry.is_from(Role::User) || entry.is_from(Role::Assistant);
+        let text = entry.message_once().filter(|_| is_said)?.text();
+        let words = text.split_whitespace().take(LONGEST).collect::<Vec<_>>().join(" ");
+        Some(text::head(&words, LONGEST).to_owned()).filter(|text| text.chars().count() >= SHORTEST)
     };
-    Some(format!("The last {} messages before this one{from}", messages.len()))
+    let own = of(entry)?;
+    let is_another = |other: &&Arc<Entry>| other.id != entry.id && of(other).is_some_and(|other| other == own);
+    let is_known = !path.iter().any(|other| is_another(&other));
+    is_known.then(|| format!("\u{201c}{}\u{201d}", escape_tags(&secrets.clean(&own))))
 }

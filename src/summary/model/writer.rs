@@ -232,7 +232,8 @@ pub async fn summarize(job: &SummaryJob, pool: &dyn Pool, tell: &(dyn Fn(Step) +
         Some(Written::Whole { .. }) => None,
         Some(Written::Part(..)) | None => writer.allowance.as_ref().and_then(|allowance| allowance.refused()),
     };
-    Summarized { written, native, made: Made { rejected, unaffordable, ..made.unwrap_or_default() } }
+    let live_failed = live::has_failed(&rejected);
+    Summarized { written, native, made: Made { rejected, unaffordable, live_failed, ..made.unwrap_or_default() } }
 }
 
 /// Longest wait for the short summary.

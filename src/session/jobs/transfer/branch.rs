@@ -181,9 +181,10 @@ async fn live(
     let secrets = making.settings.settings.redaction.secrets();
     let (session, order, ready) = (making.origin.session.clone(), order.clone(), ready.clone());
     let work = move || {
-        let part = left_part(&order.route.left, secrets);
+        // Without it the summary would be of the whole conversation.
+        let Some(part) = left_part(&order.path, &order.route.left, secrets) else { return Ok(None) };
         let live = Live { view: Box::new(order.view.clone()), session, may_block, is_warm: order.is_warm };
-        Ok(live.request(&order.path, part, &ready.candidates))
+        Ok(live.request(&order.path, Some(part), &ready.candidates))
     };
     blocking(pool, work).await
 }

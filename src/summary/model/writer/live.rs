@@ -41,6 +41,15 @@ pub struct LiveJob {
     pub part: Option<Clean>,
 }
 
+/// The beginning of the reason for which such an answer is no summary.
+const AFTER_LIVE: &str = "asked after the session's own request";
+
+/// Whether one of these was asked after a session's own request.
+#[must_use]
+pub fn has_failed(rejected: &[Rejected]) -> bool {
+    rejected.iter().any(|rejected| rejected.why.starts_with(AFTER_LIVE))
+}
+
 /// Requests for one summary: one, and one more that names the reason for which its answer was refused.
 const MOST: usize = 2;
 
@@ -68,7 +77,7 @@ impl Writer<'_> {
             return Ok(None);
         }
         let reject = |why: String| {
-            let why = format!("asked after the session's own request: {why}");
+            let why = format!("{AFTER_LIVE}: {why}");
             self.reject(Rejected::of(candidate.named(), why));
         };
         let purpose = brief.purpose(Part::History);
@@ -115,6 +124,10 @@ impl Writer<'_> {
                 }
                 Err(rejection) => {
                     reject(rejection.to_string());
+                    // It would do so again.
+                    if rejection == Rejection::ToolCall {
+                        return Ok(None);
+                    }
                     refused = Some(rejection);
                 }
             }

@@ -35,7 +35,7 @@ pub fn whole(entry: &Entry, draft: &Draft) -> Option<Box<CompactionResult>> {
         details: compaction.details.as_ref().map(entry::Unparsed::read).unwrap_or_default(),
         from_hook: compaction.from_hook(),
         method: made.method,
-        saved: made.requests().and_then(Saved::of),
+        saved: made.requests(None).and_then(Saved::of),
         model: made.by,
         form: made.form,
         parts: made.parts.map(|parts| *parts),
