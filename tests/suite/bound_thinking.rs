@@ -442,8 +442,11 @@ fn random_session(host: &mut Host, seed: u64) -> usize {
             }
             7 => {
                 let entries = host.of("session/entries", json!({"branch": "active"})).expect("entries");
-                let entries = entries["entries"].as_array().expect("entries");
-                let target = dice.pick(entries)["id"].clone();
+                // Before the first one stand the tools.
+                let is_message = |entry: &&Value| entry["type"] == "message";
+                let entries: Vec<&Value> =
+                    entries["entries"].as_array().expect("entries").iter().filter(is_message).collect();
+                let target = dice.pick(&entries)["id"].clone();
                 drop(host.of("session/navigate", json!({"targetEntryId": target, "wait": true})));
             }
             8 => {

@@ -225,31 +225,43 @@ fn a_turn_whose_block_is_refused_is_repeated_with_the_text() {
     assert_ne!(refused(&mut daemon)["type"], "retry");
 }
 
+/// A gateway that drops the field answers the conversation. Neither is asked for another compaction.
 #[test]
-fn a_gateway_that_refuses_the_beta_is_asked_once() {
-    let provider = provider_with(|_| {
-        Step::status(400).body(
-            r#"{"error": {"message": "Unexpected value(s) `compact-2026-09-04` for the `anthropic-beta` header"}}"#,
-        )
-    });
-    let (mut daemon, session, _) = session(&anthropic(&provider, json!({})), &whole_turns());
-    for _ in 0..2 {
-        assert_eq!(compact(&mut daemon, &session, json!({}))["result"]["method"], "llm");
-        daemon.append(&session, &whole_turns());
+fn a_gateway_that_knows_no_compactions_is_asked_once() {
+    let beta = "Unexpected value(s) `compact-2026-09-04` for the `anthropic-beta` header";
+    let refuses = move |_: &Asked| Step::status(400).body(&json!({"error": {"message": beta}}).to_string());
+    for provider in [provider_with(refuses), provider_with(|_| Step::answer("Done."))] {
+        let (mut daemon, session, _) = session(&anthropic(&provider, json!({})), &whole_turns());
+        for _ in 0..2 {
+            assert_eq!(compact(&mut daemon, &session, json!({}))["result"]["method"], "llm");
+            daemon.append(&session, &whole_turns());
+        }
+        assert_eq!(compactions(&provider).len(), 1);
     }
-    assert_eq!(compactions(&provider).len(), 1);
 }
 
-/// A gateway that drops the field answers the conversation. It is asked for no other compaction.
+/// A block comes whole, and nothing comes before it.
 #[test]
-fn a_gateway_that_drops_the_field_is_asked_once() {
-    let provider = provider_with(|_| Step::answer("Done."));
-    let (mut daemon, session, _) = session(&anthropic(&provider, json!({})), &whole_turns());
-    for _ in 0..2 {
-        assert_eq!(compact(&mut daemon, &session, json!({}))["result"]["method"], "llm");
-        daemon.append(&session, &whole_turns());
-    }
-    assert_eq!(compactions(&provider).len(), 1);
+fn a_compaction_may_take_longer_than_a_silence() {
+    let provider = provider_with(|asked| {
+        std::thread::sleep(std::time::Duration::from_millis(1_500));
+        claude::compacted(asked)
+    });
+    let settings = anthropic(&provider, json!({"compaction": {"stallSeconds": 1}}));
+    let (mut daemon, session, _) = session(&settings, &whole_turns());
+    assert_eq!(compact(&mut daemon, &session, json!({}))["result"]["method"], "provider_native");
+}
+
+/// The ceiling of automatic maintenance counts the request for the block alone: there is no summary beside it.
+#[test]
+fn a_ceiling_counts_no_summary_beside_a_block() {
+    let provider = provider();
+    let more = json!({"compaction": {"maxTokensPerHour": 16_000, "thresholdTokens": 4_000, "reserveTokens": 2_000, "keepRecentTokens": 600, "speculative": false}});
+    let (mut daemon, session, path) = session(&anthropic(&provider, more), &turns(4));
+    daemon.append(&session, &whole_turns());
+    daemon.until("compaction_end");
+    let line = line(&path);
+    assert_eq!(line["method"], "provider_native", "{:#}", line["preserveData"]["abridged"]["rejected"]);
 }
 
 #[test]

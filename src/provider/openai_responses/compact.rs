@@ -101,6 +101,15 @@ mod tests {
     }
 
     #[test]
+    fn of_several_compactions_the_newest_is_kept() {
+        let said = json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "x"}]});
+        let newer = json!({"id": "cmp_2", "type": "compaction", "encrypted_content": "bmV3ZXI="});
+        let body = json!({"output": [compaction(), said, newer]});
+        let answer = decode(&body.to_string()).expect("an answer");
+        assert_eq!(answer.beside, Beside::Items(vec![said, newer]));
+    }
+
+    #[test]
     fn an_answer_without_a_compaction_failed() {
         for (body, said) in [
             (json!({"output": []}), "no compaction"),

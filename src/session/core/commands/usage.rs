@@ -2,6 +2,7 @@
 
 use crate::{
     compaction::{
+        decide::Why,
         native::{self, Unsent},
         resting,
     },
@@ -58,7 +59,9 @@ fn why_and_switches(core: &Core) -> String {
         let until = resting::rests_to(&fullness.with_reported_overhead());
         off.push(format!("automatic compaction (an undone compaction; it acts again over {until} tokens)"));
     }
-    let why = match reports::why_estimated(&base.state) {
+    // A compaction for a cold cache starts without a report that is believed.
+    let is_cold = matches!(Standing::of(core).decision().why, Why::Cold { .. });
+    let why = match reports::why_estimated(&base.state).filter(|_| !is_cold) {
         Some(estimated) => format!("{why} {estimated}"),
         None => why,
     };

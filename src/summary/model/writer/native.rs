@@ -133,9 +133,15 @@ impl Writer<'_> {
         scale.size(native.tokens)
     }
 
-    /// The most tokens that a request takes. The length of the answer has no limit of ours; a summary is as long.
+    /// The most tokens that a request takes.
     fn native_most(&self, native: &NativeJob) -> u64 {
-        self.native_input(native).saturating_add(self.job.reserve)
+        self.native_input(native).saturating_add(self.native_output(native))
+    }
+
+    /// The limit of the answer, in tokens.
+    fn native_output(&self, native: &NativeJob) -> u64 {
+        let least = if matches!(native.candidate.way, Way::OnDemand(_)) { LEAST_ANSWER } else { 0 };
+        self.job.reserve.max(least)
     }
 
     fn reject_native(&self, native: &NativeJob, why: String, error: Option<Value>) {
@@ -289,10 +295,10 @@ impl Writer<'_> {
             self.reject_native(native, why, None);
             return None;
         }
-        let (reasoning, cache, least) = match &native.kind {
-            NativeKind::Beside(None) => (Reasoning::Unsaid, Cache::default(), 0),
+        let (reasoning, cache) = match &native.kind {
+            NativeKind::Beside(None) => (Reasoning::Unsaid, Cache::default()),
             NativeKind::Beside(Some((live, _))) | NativeKind::Summary { live, .. } => {
-                (live.reasoning, live.cache.clone(), LEAST_ANSWER)
+                (live.reasoning, live.cache.clone())
             }
         };
         let thinks = native.candidate.thinks || matches!(reasoning, Reasoning::Effort(_));
@@ -303,7 +309,7 @@ impl Writer<'_> {
             candidate: Candidate { thinks, ..native.candidate.clone() },
             content: native.content.clone(),
             tool_choice: ToolChoice::default(),
-            max_tokens: job.reserve.max(least),
+            max_tokens: self.native_output(native),
             reasoning,
             cache,
             retry: Policy::of(&settings.retry, super::LONGEST_WAIT),
