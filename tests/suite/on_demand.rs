@@ -279,6 +279,8 @@ fn pins_come_after_the_next_message_of_the_user() {
     let place = |words: &str| messages.iter().position(|message| message.to_string().contains(words));
     let (next, pin) = (place("The next request").expect("it is there"), place("<pinned").expect("pins"));
     assert!(next <= pin && pin + 1 == messages.len(), "{next} {pin} {messages:#?}");
+    let last = messages[next..].iter().map(Value::to_string).collect::<String>();
+    assert!(last.find("The next request") < last.find("<pinned"), "{last}");
     // They stay there.
     daemon.append(&session, &[crate::support::assistant("Fine."), user("One more.")]);
     let later = context(&mut daemon, &session)["body"]["messages"].as_array().expect("messages").clone();
