@@ -94,7 +94,7 @@ pub fn loaded_by(tool: &str, arguments: &Value, tools: &ToolSettings) -> Option<
     }
     let mut shown = shell::uses(tool, arguments).into_iter().filter_map(|it| match it {
         Use::Shown(path) => Load::of_file(&path),
-        Use::Removed(_) => None,
+        Use::Removed(_) | Use::Changed(_) => None,
     });
     // The output of several files has no names in it.
     shown.next().filter(|_| shown.next().is_none())

@@ -127,9 +127,11 @@ impl Rules {
             });
         }
         for used in shell::uses(&call.name, &arguments) {
-            if let Use::Removed(path) = used {
-                touches.extend(self.resolved(&path).map(|path| Touch::Removed { path }));
-            }
+            touches.extend(match used {
+                Use::Removed(path) => self.resolved(&path).map(|path| Touch::Removed { path }),
+                Use::Changed(path) => self.resolved(&path).map(|path| Touch::Changed { path, written: None }),
+                Use::Shown(_) => None,
+            });
         }
         if let Some(load) = skills::loaded_by(&call.name, &arguments, &self.tools) {
             let part = load.path.as_ref().and_then(|path| named_part(&arguments, path));

@@ -34,6 +34,8 @@ const LONGEST: usize = 16 * 1024;
 pub enum Use {
     /// It is removed, or moved away. A folder goes with all of its files.
     Removed(String),
+    /// It is written: by `>`, or in place.
+    Changed(String),
     /// Its whole text is the output.
     Shown(String),
 }
@@ -50,7 +52,7 @@ pub fn uses(tool: &str, arguments: &Value) -> Vec<Use> {
     let is_alone = !command.contains(['|', '>', '<', ';', '&', '\n']);
     // The folder is not known any more.
     let mut is_lost = false;
-    for SimpleCommand { words, is_known } in simple_commands(&command) {
+    for SimpleCommand { words, written, is_known } in simple_commands(&command) {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let changes_folder = matches!(words.first(), Some(&("cd" | "pushd" | "popd")));
         is_lost |= changes_folder && (!is_known || words.first() != Some(&"cd"));
@@ -68,6 +70,8 @@ pub fn uses(tool: &str, arguments: &Value) -> Vec<Use> {
             folder => format!("{}/{path}", folder.trim_end_matches('/')),
         };
         let is_found = |path: &&&str| !is_lost || is_absolute(path);
+        let written: Vec<&str> = written.iter().map(String::as_str).collect();
+        uses.extend(written.iter().filter(is_found).map(within).map(Use::Changed));
         let operands = operands.iter().filter(|word| !word.starts_with('-') && !word.is_empty()).filter(is_found);
         match *program {
             "rm" | "unlink" | "rmdir" | "trash" => uses.extend(operands.map(within).map(Use::Removed)),
@@ -76,6 +80,8 @@ pub fn uses(tool: &str, arguments: &Value) -> Vec<Use> {
                 let moved = paths.len().saturating_sub(1);
                 uses.extend(paths.into_iter().take(moved).map(Use::Removed));
             }
+            // The first operand is the script.
+            "sed" if words.contains(&"-i") => uses.extend(operands.skip(1).map(within).map(Use::Changed)),
             "cat" if is_alone => uses.extend(operands.map(within).map(Use::Shown)),
             "cd" => folder = operands.map(within).next().unwrap_or_default(),
             _ => {}
@@ -110,6 +116,8 @@ fn command_of(value: &Value) -> Option<String> {
 /// A command without operators.
 struct SimpleCommand {
     words: Vec<String>,
+    /// The files that `>` writes.
+    written: Vec<String>,
     /// It has no pattern and no variable in it, so that its words are those that the shell takes.
     is_known: bool,
 }
@@ -119,7 +127,7 @@ fn simple_commands(command: &str) -> Vec<SimpleCommand> {
     if command.contains("<<") {
         return Vec::new();
     }
-    let (mut commands, mut words) = (Vec::new(), Vec::new());
+    let (mut commands, mut words, mut written) = (Vec::new(), Vec::new(), Vec::new());
     let (mut word, mut quote, mut is_known) = (None::<String>, None::<char>, true);
     let mut chars = command.chars().peekable();
     while let Some(char) = chars.next() {
@@ -137,20 +145,30 @@ fn simple_commands(command: &str) -> Vec<SimpleCommand> {
             (None, '\n' | ';' | '&' | '|') => {
                 words.extend(word.take());
                 let words = std::mem::take(&mut words);
-                commands.push(SimpleCommand { words, is_known: std::mem::replace(&mut is_known, true) });
+                let written = std::mem::take(&mut written);
+                commands.push(SimpleCommand { words, written, is_known: std::mem::replace(&mut is_known, true) });
             }
             // The name of a file that is written.
             (None, '>') => {
                 word = None;
-                while chars.next_if(|char| matches!(char, '>' | '&' | ' ')).is_some() {}
-                while chars.next_if(|char| !char.is_whitespace() && !matches!(char, ';' | '|' | '&')).is_some() {}
+                let mut is_of_number = false;
+                while let Some(char) = chars.next_if(|char| matches!(char, '>' | '&' | ' ')) {
+                    is_of_number |= char == '&';
+                }
+                let mut name = String::new();
+                while let Some(char) = chars.next_if(|char| !char.is_whitespace() && !matches!(char, ';' | '|' | '&')) {
+                    name.push(char);
+                }
+                let is_file = !name.is_empty() && !name.starts_with("/dev/");
+                let is_plain = is_file && !name.contains(['$', '`', '"', '\'', '*', '?', '(', '\\']);
+                written.extend(Some(name).filter(|_| is_plain && !is_of_number));
             }
             (None, char) if char.is_whitespace() => words.extend(word.take()),
             (None, char) => word.get_or_insert_default().push(char),
         }
     }
     words.extend(word);
-    commands.push(SimpleCommand { words, is_known: is_known && quote.is_none() });
+    commands.push(SimpleCommand { words, written, is_known: is_known && quote.is_none() });
     commands
 }
 
@@ -162,6 +180,7 @@ mod tests {
     fn of(command: &str) -> Vec<String> {
         let shown = |it| match it {
             Use::Removed(path) => format!("-{path}"),
+            Use::Changed(path) => format!("*{path}"),
             Use::Shown(path) => format!("+{path}"),
         };
         uses("Bash", &json!({ "command": command })).into_iter().map(shown).collect()
@@ -181,11 +200,15 @@ mod tests {
             ("cat skills/pdf/SKILL.md", vec!["+skills/pdf/SKILL.md"]),
             ("cat skills/pdf/SKILL.md | head", vec![]),
             ("head -3 SKILL.md", vec![]),
-            ("cat SKILL.md >> all.txt", vec![]),
+            ("cat SKILL.md >> all.txt", vec!["*all.txt"]),
+            ("cd sub && echo x > AGENTS.md", vec!["*sub/AGENTS.md"]),
+            ("sed -i 's/a b/c/' x.rs y.rs", vec!["*x.rs", "*y.rs"]),
+            ("sed -n 1p x.rs; make > \"$LOG\" 2>&1", vec![]),
             ("ls && cat SKILL.md", vec![]),
             ("rm \"$FILE\"; rm *.o; rm a", vec!["-a"]),
             ("echo rm a", vec![]),
-            ("rm a > log 2>&1", vec!["-a"]),
+            ("rm a > log 2>&1", vec!["*log", "-a"]),
+            ("make > /dev/null", vec![]),
             ("cat > rm <<EOF\nrm a\nEOF", vec![]),
             ("rm 'a", vec![]),
             ("", vec![]),
