@@ -435,8 +435,9 @@ fn messages_that_come_during_a_compaction_are_compacted_behind_it() {
         assert!(daemon.answer(append).is_ok());
     }
     let context = daemon.answer(context).expect("a context");
-    // Half of the reserve of 8,000 tokens is free for the answer.
-    assert!(context["usage"]["contextTokens"].as_u64() <= Some(12_000), "{}", context["usage"]);
+    // Half of the reserve of 8,000 tokens is free for the answer, unless three compactions in a row were not enough.
+    let most = if daemon.count("compaction_start") < 3 { 12_000 } else { 16_000 };
+    assert!(context["usage"]["contextTokens"].as_u64() <= Some(most), "{}", context["usage"]);
     assert!(context["messages"].to_string().contains("Request 199."));
 }
 
