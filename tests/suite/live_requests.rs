@@ -205,7 +205,15 @@ fn a_transcript_is_sent_where_the_cache_is_cold_or_another_model_summarizes() {
             },
             json!({}),
         ),
-        ("the answer is old", |host| host.turn(300), json!({"prune": {"cacheSeconds": 1}})),
+        (
+            "the answer is old",
+            |host| {
+                host.turn(300);
+                // Longer than `cacheSeconds`, whose unit is the second.
+                std::thread::sleep(std::time::Duration::from_millis(2_100));
+            },
+            json!({"prune": {"cacheSeconds": 1}}),
+        ),
         (
             "another model is named",
             |host| host.turn(300),
@@ -236,7 +244,6 @@ fn a_transcript_is_sent_where_the_cache_is_cold_or_another_model_summarizes() {
             host.append("anthropic", json!({"role": "assistant", "content": format!("Early answer {at}.")}));
         }
         before(&mut host);
-        std::thread::sleep(std::time::Duration::from_millis(if name == "the answer is old" { 2_100 } else { 0 }));
         let result = host.compact();
         assert_eq!((&result["method"], &result["form"]), (&json!("llm"), &json!("transcript")), "{name}: {result:#}");
         assert!(provider.asked().iter().all(|asked| asked.body["tools"].is_null()), "{name}");

@@ -55,7 +55,7 @@ use std::{
     borrow::Cow,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -164,6 +164,7 @@ pub async fn summarize(job: &SummaryJob, pool: &dyn Pool, tell: &(dyn Fn(Step) +
         parts: Mutex::default(),
         short: Mutex::default(),
         native: Mutex::default(),
+        live_failed: AtomicBool::new(false),
         too_long: AtomicUsize::new(0),
         quota: Arc::new(Quota::new(MOST_BEYOND_PLAN, exceeded)),
         allowance: job.tokens.map(|tokens| Arc::new(Allowance::new(tokens))),
@@ -232,7 +233,7 @@ pub async fn summarize(job: &SummaryJob, pool: &dyn Pool, tell: &(dyn Fn(Step) +
         Some(Written::Whole { .. }) => None,
         Some(Written::Part(..)) | None => writer.allowance.as_ref().and_then(|allowance| allowance.refused()),
     };
-    let live_failed = live::has_failed(&rejected);
+    let live_failed = writer.live_failed.load(Ordering::Relaxed);
     Summarized { written, native, made: Made { rejected, unaffordable, live_failed, ..made.unwrap_or_default() } }
 }
 
@@ -257,6 +258,8 @@ struct Writer<'a> {
     tell: &'a (dyn Fn(Step) + Send + Sync),
     until: Option<Instant>,
     rejected: Mutex<Vec<Rejected>>,
+    /// Whether a request after the session's own one brought no summary.
+    live_failed: AtomicBool,
     /// The parts that passed the gate.
     parts: Mutex<Parts>,
     /// Two sentences for a person that came beside the summary.

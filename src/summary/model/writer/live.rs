@@ -22,7 +22,7 @@ use crate::{
         },
     },
 };
-use std::time::Duration;
+use std::{sync::atomic::Ordering, time::Duration};
 
 /// The session's own request.
 #[derive(Debug, Clone)]
@@ -39,15 +39,6 @@ pub struct LiveJob {
     pub tokens: u64,
     /// The part of the conversation that the summary is of, as a sentence for the model. None: all of it.
     pub part: Option<Clean>,
-}
-
-/// The beginning of the reason for which such an answer is no summary.
-const AFTER_LIVE: &str = "asked after the session's own request";
-
-/// Whether one of these was asked after a session's own request.
-#[must_use]
-pub fn has_failed(rejected: &[Rejected]) -> bool {
-    rejected.iter().any(|rejected| rejected.why.starts_with(AFTER_LIVE))
 }
 
 /// Requests for one summary: one, and one more that names the reason for which its answer was refused.
@@ -77,7 +68,8 @@ impl Writer<'_> {
             return Ok(None);
         }
         let reject = |why: String| {
-            let why = format!("{AFTER_LIVE}: {why}");
+            self.live_failed.store(true, Ordering::Relaxed);
+            let why = format!("asked after the session's own request: {why}");
             self.reject(Rejected::of(candidate.named(), why));
         };
         let purpose = brief.purpose(Part::History);
