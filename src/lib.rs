@@ -2,6 +2,7 @@
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests touch the world"))]
 
+pub mod agents;
 pub mod ask;
 pub mod cli;
 pub mod clock;

@@ -68,8 +68,11 @@ macro_rules! with_methods {
             request daemon Discover = "rpc.discover": Nothing => AnyJson;
             /// Creates a session.
             request daemon SessionNew = "session/new": NewParams => SessionAnswer;
-            /// Opens a session file of abridged, of any version of pi, or of oh-my-pi, in place.
+            /// Opens a session file of abridged, of any version of pi, or of oh-my-pi, in place. With `readOnly` it also opens a
+            /// session of Claude Code, Codex, OpenCode or Gemini CLI where it lies.
             request daemon SessionLoad = "session/load": LoadParams => LoadAnswer;
+            /// Makes a session of one of Claude Code, Codex, OpenCode or Gemini CLI, and opens it. The original stays as it is.
+            request daemon SessionImport = "session/import": ImportParams => ImportAnswer;
             /// Lists the sessions, newest first, without opening them.
             request daemon SessionList = "session/list": ListParams => ListAnswer;
             /// Closes a session. Running operations are cancelled and send their end events.

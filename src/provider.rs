@@ -5,6 +5,7 @@ pub mod address;
 pub mod anthropic;
 pub mod body;
 pub mod codec;
+pub mod completing;
 pub mod dialect;
 mod format;
 pub mod given;

@@ -8,16 +8,17 @@ use super::{
     routes::DaemonMethod,
 };
 use crate::{
+    agents::transcript::Origin,
     clock,
     conversation::{entry::Stamps, tokens},
     ids::SessionId,
-    log::{header, sealed::Blocking, store},
+    log::{sealed::Blocking, store},
     protocol::{
-        Method, SessionCancel, SessionDelete, SessionList, SessionLoad, SessionNew,
+        Method, SessionCancel, SessionDelete, SessionImport, SessionList, SessionLoad, SessionNew,
         errors::Failure,
         types::{
-            CancelAnswer, CancelParams, ForkAnswer, ListParams, LoadAnswer, LoadParams, NewParams, Object,
-            SessionAnswer, SessionParams,
+            CancelAnswer, CancelParams, ForkAnswer, ImportAnswer, ImportParams, LONGEST_PATH, LONGEST_TITLE,
+            ListParams, LoadAnswer, LoadParams, NewParams, Object, SessionAnswer, SessionParams,
         },
     },
     session::{
@@ -105,6 +106,7 @@ pub(super) struct Delete {
 enum From {
     New(Box<NewParams>),
     Load(Box<LoadParams>),
+    Import(Box<ImportParams>),
     Founded(Box<Founding>),
     Forked(Box<Forking>),
 }
@@ -116,7 +118,7 @@ impl From {
             Self::New(_) => Form::New,
             Self::Founded(founding) if founding.keeping == Keeping::Memory => Form::Ephemeral,
             Self::Forked(forking) if forking.keeping == Keeping::Memory => Form::Ephemeral,
-            Self::Founded(_) | Self::Forked(_) => Form::Loaded,
+            Self::Founded(_) | Self::Forked(_) | Self::Import(_) => Form::Loaded,
             Self::Load(params) if params.read_only == Some(true) => Form::ReadOnly,
             Self::Load(_) => Form::Loaded,
         }
@@ -152,7 +154,7 @@ impl World for Doors {
 
     fn knows_its_file(&self, load: &Load) -> bool {
         match &load.from {
-            From::New(_) | From::Founded(_) | From::Forked(_) => true,
+            From::New(_) | From::Founded(_) | From::Forked(_) | From::Import(_) => true,
             From::Load(params) => params.path.is_some(),
         }
     }
@@ -232,6 +234,25 @@ impl DaemonMethod for SessionLoad {
             (None, Some(path)) => daemon.load_by_path(PathBuf::from(path), params, reply),
             _ => reply.fail(&Failure::params("sessionId", "give either sessionId or path")),
         }
+    }
+}
+
+impl DaemonMethod for SessionImport {
+    fn handle(daemon: &Arc<Daemon>, params: ImportParams, reply: Reply) {
+        let invalid = Failure::if_longer("title", params.title.as_deref(), LONGEST_TITLE)
+            .and_then(|()| Failure::if_longer("cwd", params.cwd.as_deref(), LONGEST_PATH))
+            .and_then(|()| match params.cwd.as_deref().filter(|cwd| !Path::new(cwd).is_absolute()) {
+                Some(cwd) => Err(Failure::relative_path("cwd", cwd)),
+                None => Ok(()),
+            });
+        if let Err(failure) = invalid {
+            return reply.fail(&failure);
+        }
+        let id = SessionId::fresh(clock::now());
+        let mut registry = lock(&daemon.registry);
+        let load = Load { from: From::Import(Box::new(params)), asker: Asker::Client(reply) };
+        let steps = registry.load(&id, load);
+        daemon.perform(steps, &Failure::no_session(id.as_str()));
     }
 }
 
@@ -342,7 +363,7 @@ impl Daemon {
         let (tell, mut told) = oneshot::channel();
         // A thread of its own: a read that blocks for good would take one of the pool from all sessions.
         let thread = std::thread::Builder::new().name("abridged-peek".to_owned()).spawn(move || {
-            let _ = tell.send(header::peek(&path));
+            let _ = tell.send(open::peek(&path));
         });
         if let Err(error) = thread {
             tracing::warn!(%error, "no thread for a load by path");
@@ -357,7 +378,7 @@ impl Daemon {
                 }
             };
             match found {
-                Ok(Ok(found)) => daemon.decided(ticket, Ok(found.header.id)),
+                Ok(Ok((id, _))) => daemon.decided(ticket, Ok(id)),
                 Ok(Err(error)) => daemon.decided(ticket, Err(error.into())),
                 // The thread could not be made, or ended in a defect.
                 Err(_) => daemon.decided(ticket, Err(Failure::Overloaded { retry_after_ms: TRY_AGAIN })),
@@ -471,13 +492,21 @@ impl Daemon {
                 answer = Box::new(|opened| Answer::fork(opened, editor_text));
                 opened
             }
+            From::Import(params) => {
+                let (_, cwd) = open::peek(Path::new(&params.path))?;
+                let layers = self.settings.layers_for(params.cwd.as_deref().unwrap_or(&cwd));
+                let (opened, origin) = open::import(id, *params, &sessions, &layers, blocking)?;
+                answer = Box::new(|opened| Answer::import(opened, origin));
+                opened
+            }
             From::Load(params) => {
                 answer = Box::new(Answer::load);
                 let path = match &params.path {
                     Some(path) => PathBuf::from(path),
                     None => open::find(&id, &sessions)?,
                 };
-                let layers = self.settings.layers_for(&header::peek(&path)?.header.cwd);
+                let (_, cwd) = open::peek(&path)?;
+                let layers = self.settings.layers_for(&cwd);
                 let opened = open::load(&path, *params, &sessions, &layers, blocking)?;
                 if opened.state.id != id {
                     let what = format!("{}: another session took its place meanwhile; load it again", path.display());
@@ -552,6 +581,7 @@ impl Daemon {
 enum Answer {
     New(Box<SessionAnswer>),
     Load(Box<LoadAnswer>),
+    Import(Box<ImportAnswer>),
     Fork(Box<ForkAnswer>),
 }
 
@@ -561,6 +591,7 @@ impl Answer {
         let session = match self {
             Self::New(answer) => &answer.session,
             Self::Load(answer) => &answer.session,
+            Self::Import(answer) => &answer.session,
             Self::Fork(answer) => &answer.session,
         };
         session.path.as_ref().map(PathBuf::from)
@@ -568,6 +599,11 @@ impl Answer {
 
     fn new(opened: &Opened) -> Self {
         Self::New(Box::new(SessionAnswer { session: opened.state.info(idle_status()) }))
+    }
+
+    fn import(opened: &Opened, origin: Origin) -> Self {
+        let session = opened.state.info(idle_status());
+        Self::Import(Box::new(ImportAnswer { session, origin, repairs: opened.state.repairs() }))
     }
 
     fn fork(opened: &Opened, editor_text: Option<String>) -> Self {

@@ -9,22 +9,25 @@ use super::{
     state::{Capabilities, SessionData, State},
 };
 use crate::{
+    agents::{reading, transcript::Origin},
     conversation::entry::{self, Entry, Header, HeaderKind, Stamps, VERSION},
     ids::{EntryId, SessionId},
     log::{
         Log, Unfinished,
         blobs::{self, Blobs},
+        bytes::Bytes,
         error::StoreError,
         header,
         history::History,
         memory::Ephemeral,
         sealed::Blocking,
+        source::Source,
         store::{self, Sink},
     },
     models::{ModelRef, learned::Learned},
     protocol::{
         errors::Failure,
-        types::{LONGEST_PATH, LONGEST_TITLE, LoadParams, NewParams, ThinkingLevel},
+        types::{ImportParams, LONGEST_PATH, LONGEST_TITLE, LoadParams, NewParams, ThinkingLevel},
     },
     settings::{Layers, trust::Trust},
     text::values,
@@ -266,8 +269,12 @@ pub fn load(
     layers: &Layers,
     blocking: &Blocking,
 ) -> Result<Opened, Failure> {
-    let path = fs::canonicalize(path).map_err(|_| Failure::from(StoreError::Missing(path.to_owned())))?;
-    let opened = if params.read_only == Some(true) { store::open_read_only } else { store::open }(&path, blocking)?;
+    let (file, in_database) = reading::file_and_session(path);
+    let file = fs::canonicalize(file).map_err(|_| Failure::from(StoreError::Missing(path.to_owned())))?;
+    let path = in_database.map_or_else(|| file.clone(), |session| reading::in_database(&file, &session));
+    let read_only = params.read_only == Some(true);
+    let opened = if read_only { store::open_read_only } else { store::open }(&path, blocking);
+    let opened = opened.or_else(|error| other_agent(&path, read_only, error, blocking))?;
     let store::Opened { header, title, history, repairs, left_behind, log } = opened;
     let given = SessionData::given(&params);
     let ours = fs::canonicalize(sessions).is_ok_and(|sessions| path.starts_with(sessions));
@@ -279,6 +286,94 @@ pub fn load(
     state.repairs = repairs;
     state.repairs.extend(state.invalid_settings());
     Ok(Opened { state, log, left_behind })
+}
+
+/// The session of another agent at a path where no session file is. It is read as a whole, and nothing is written.
+///
+/// # Errors
+/// `error` where the file is of no agent that is known here; otherwise when it cannot be read, or is to be written.
+fn other_agent(path: &Path, read_only: bool, error: StoreError, blocking: &Blocking) -> Result<store::Opened, Failure> {
+    let peeked = if is_no_session(&error) { reading::peek(path)? } else { None };
+    let Some(peeked) = peeked else { return Err(error.into()) };
+    if !read_only {
+        let what = format!(
+            "{} is a session of {}, which is only read here: load it with readOnly: true, or make a session of it with \
+             session/import",
+            path.display(),
+            peeked.agent.title()
+        );
+        return Err(Failure::params("readOnly", what));
+    }
+    let Some(converted) = reading::read(path)? else { return Err(error.into()) };
+    let header = converted.header(converted.own_id(), None);
+    let line = header::new_line(path, &header)?;
+    let found = header::Found { header, title: converted.about.title.clone(), end: line.len() as u64 + 1, lines: 1 };
+    let bytes = format!("{line}\n{}", converted.lines).into_bytes();
+    let source = Source::of(path.to_owned(), Bytes::Memory(bytes.into()), &found);
+    let mut opened = store::follow(source, found, store::INDEXED_AT_ONCE, blocking)?;
+    opened.repairs.extend(converted.repairs);
+    Ok(opened)
+}
+
+/// Whether a path leads to no session file, so that another agent's may be there.
+fn is_no_session(error: &StoreError) -> bool {
+    matches!(error, StoreError::Foreign { .. } | StoreError::Missing(_))
+}
+
+/// Makes a session of one of another agent, under `sessions`. Returns its origin, too.
+///
+/// # Errors
+/// When the file is of no other agent, or cannot be read, or the session cannot be written. No file is left then.
+pub fn import(
+    id: SessionId,
+    params: ImportParams,
+    sessions: &Path,
+    layers: &Layers,
+    blocking: &Blocking,
+) -> Result<(Opened, Origin), Failure> {
+    let given = PathBuf::from(&params.path);
+    let Some(mut converted) = reading::read(&given)? else {
+        header::peek(&given)?;
+        let what = "it is a session in pi's form: session/load opens it in place, and session/fork copies it";
+        return Err(Failure::params("path", what));
+    };
+    if let Some(title) = params.title {
+        converted.about.title = Some(title);
+    }
+    if let Some(cwd) = params.cwd {
+        converted.about.cwd = cwd;
+    }
+    let (original, in_database) = reading::file_and_session(&given);
+    let original = fs::canonicalize(&original).unwrap_or(original);
+    let original = in_database.map_or_else(|| original.clone(), |session| reading::in_database(&original, &session));
+    let header = converted.header(id, Some(original.display().to_string()));
+    let file = file_of(sessions, &header);
+    let write = |sink: Sink<'_>| sink(converted.lines.as_bytes());
+    let store::Opened { log, history, mut repairs, .. } = store::found(&file, &header, write, blocking)?;
+    repairs.extend(converted.repairs);
+    let images = Blobs::beside(&file);
+    let title = converted.about.title;
+    let given = SessionData::default();
+    let state = State::new(header, Some(file), title, history, given, None, layers, Trust::Untrusted);
+    let mut state = state.map_err(Failure::invalid_settings)?;
+    state.set_images(images);
+    state.repairs = repairs;
+    Ok((Opened { state, log, left_behind: Vec::new() }, converted.about.origin))
+}
+
+/// The id and the working folder of the session at a path, of this program or of another agent.
+///
+/// # Errors
+/// When there is none.
+pub fn peek(path: &Path) -> Result<(SessionId, String), StoreError> {
+    match header::peek(path) {
+        Ok(found) => Ok((found.header.id, found.header.cwd)),
+        Err(error) if is_no_session(&error) => match reading::peek(path)? {
+            Some(peeked) => Ok((peeked.id, peeked.cwd)),
+            None => Err(error),
+        },
+        Err(error) => Err(error),
+    }
 }
 
 /// The file of a session under `sessions`.

@@ -1,6 +1,5 @@
 //! `session/append`: messages of a client become entries.
 
-mod fields;
 mod given;
 mod strays;
 mod tools;
@@ -17,7 +16,10 @@ use crate::{
     ids::{CallId, EntryId, ModelRef},
     models::known,
     protocol::{SessionAppend, errors::Failure, types::AppendParams},
-    provider::Api,
+    provider::{
+        Api,
+        completing::{self, Missing},
+    },
     session::{
         core::{
             base::Base,
@@ -31,7 +33,6 @@ use crate::{
         state::State,
     },
 };
-use fields::Missing;
 use serde_json::{Value, json, value::RawValue};
 use std::{cell::RefCell, sync::Arc};
 use strays::Strays;
@@ -385,7 +386,7 @@ fn in_pis_form(json: &str, missing: &Missing<'_>) -> Result<Box<RawValue>, (Stri
         return Err(("content".to_owned(), "the message needs a content: a text or an array of blocks".to_owned()));
     }
     unknown_block(&value)?;
-    let json = fields::complete(json, &message, missing);
+    let json = completing::complete(json, &message, missing);
     RawValue::from_string(json).map_err(|error| (String::new(), error.to_string()))
 }
 

@@ -1,0 +1,333 @@
+//! Sessions of Gemini CLI: one JSON object, or one object a line. In lines a message with an id that was there before replaces it,
+//! `$rewindTo` takes messages back, and `$set` with messages replaces the history: a compression.
+
+use super::{
+    Agent,
+    transcript::{About, Converted, Origin, Transcript},
+};
+use crate::ids::EntryId;
+use serde_json::{Value, json};
+use std::collections::{HashMap, HashSet};
+
+/// The beginning of the text of a compression.
+const SNAPSHOT: &str = "<state_snapshot>";
+
+/// A step of the history, in the order of the file.
+enum Step {
+    /// A message, by its place among the messages.
+    Message(usize),
+    /// The user took back this message and those after it.
+    Rewind(String),
+    /// A summary took the place of what is before this message.
+    Compression { key: String, time: String, summary: String, first_kept: Option<String> },
+}
+
+#[derive(Default)]
+struct File {
+    meta: Value,
+    steps: Vec<Step>,
+    messages: Vec<Value>,
+    /// The places of the messages by their ids.
+    places: HashMap<String, usize>,
+    left_out: Vec<&'static str>,
+}
+
+/// Whether an object begins a session of Gemini CLI.
+#[must_use]
+pub fn is_session(object: &Value) -> bool {
+    object["sessionId"].is_string() && object["projectHash"].is_string()
+}
+
+/// Reads a session from the objects of its file. `cwd` is the project's folder, where it is known.
+#[must_use]
+pub fn read(objects: impl IntoIterator<Item = Option<Value>>, cwd: Option<String>) -> Converted {
+    let mut file = File::default();
+    for object in objects {
+        match object {
+            Some(object) => file.add(object),
+            None => file.left_out.push("lines that cannot be read"),
+        }
+    }
+    file.converted(cwd)
+}
+
+/// The parts of a content: a text, a part, or several.
+fn parts(content: &Value) -> Vec<Value> {
+    match content {
+        Value::String(text) if text.is_empty() => Vec::new(),
+        Value::String(text) => vec![json!({ "text": text })],
+        Value::Array(parts) => {
+            let whole = |part: &Value| part.as_str().map_or_else(|| part.clone(), |text| json!({ "text": text }));
+            parts.iter().map(whole).collect()
+        }
+        Value::Object(_) => vec![content.clone()],
+        _ => Vec::new(),
+    }
+}
+
+fn text_of(content: &Value) -> String {
+    parts(content).iter().filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join("\n")
+}
+
+impl File {
+    fn add(&mut self, object: Value) {
+        if let Some(target) = object["$rewindTo"].as_str() {
+            self.steps.push(Step::Rewind(target.to_owned()));
+        } else if object["id"].is_string() {
+            self.message(object);
+        } else if let Some(set) = object.get("$set") {
+            match set["messages"].as_array() {
+                Some(messages) => self.replaced(messages),
+                None => self.about(set),
+            }
+        } else {
+            self.about(&object);
+            for message in object["messages"].as_array().into_iter().flatten() {
+                self.message(message.clone());
+            }
+        }
+    }
+
+    /// Facts beside the messages, the newest of each.
+    fn about(&mut self, facts: &Value) {
+        let Some(facts) = facts.as_object() else { return };
+        if !self.meta.is_object() {
+            self.meta = json!({});
+        }
+        for (name, value) in facts.iter().filter(|(name, _)| *name != "messages") {
+            self.meta[name] = value.clone();
+        }
+    }
+
+    fn message(&mut self, message: Value) {
+        let id = message["id"].as_str().unwrap_or_default().to_owned();
+        match self.places.get(&id) {
+            Some(at) => {
+                // A resumed session writes its messages again without these.
+                let before = std::mem::replace(&mut self.messages[*at], message);
+                for name in ["toolCalls", "tokens", "model", "thoughts"] {
+                    if self.messages[*at].get(name).is_none() && before.get(name).is_some() {
+                        self.messages[*at][name] = before[name].clone();
+                    }
+                }
+            }
+            None => {
+                self.places.insert(id, self.messages.len());
+                self.steps.push(Step::Message(self.messages.len()));
+                self.messages.push(message);
+            }
+        }
+    }
+
+    /// Another history: a compression, or the same messages again.
+    fn replaced(&mut self, messages: &[Value]) {
+        let is_known = |message: &&Value| message["id"].as_str().is_some_and(|id| self.places.contains_key(id));
+        let is_summary =
+            |message: &&Value| !is_known(message) && text_of(&message["content"]).trim_start().starts_with(SNAPSHOT);
+        let Some(summary) = messages.iter().find(is_summary) else {
+            return messages.iter().for_each(|message| self.message(message.clone()));
+        };
+        let kept = messages.iter().filter(is_known).find(|message| !is_context(message));
+        let owned = |name: &str| summary[name].as_str().unwrap_or_default().to_owned();
+        // The answer to the summary is Gemini CLI's own text.
+        self.steps.push(Step::Compression {
+            key: owned("id"),
+            time: owned("timestamp"),
+            summary: text_of(&summary["content"]),
+            first_kept: kept.and_then(|message| message["id"].as_str()).map(str::to_owned),
+        });
+    }
+
+    fn converted(self, cwd: Option<String>) -> Converted {
+        let fact = |name: &str| self.meta[name].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+        let session_id = fact("sessionId").unwrap_or_default();
+        let created = fact("startTime").unwrap_or_default();
+        let mut transcript = Transcript::new(Agent::GeminiCli, &session_id, &created);
+        self.left_out.iter().for_each(|kind| transcript.leave_out(kind));
+        // The entry before each message, and its first one.
+        let mut before: HashMap<&str, EntryId> = HashMap::new();
+        let mut entries: HashMap<&str, EntryId> = HashMap::new();
+        let mut answered = HashSet::new();
+        for step in &self.steps {
+            match step {
+                Step::Message(at) => {
+                    let message = &self.messages[*at];
+                    let id = message["id"].as_str().unwrap_or_default();
+                    before.insert(id, transcript.leaf());
+                    if let Some(entry) = write(message, &mut transcript, &mut answered) {
+                        entries.insert(id, entry);
+                    }
+                }
+                Step::Rewind(target) => {
+                    // An unknown target takes all messages back.
+                    let to = before.get(target.as_str()).cloned().unwrap_or_else(|| transcript.root());
+                    transcript.continue_after(to);
+                }
+                Step::Compression { key, time, summary, first_kept } => {
+                    let kept = first_kept.as_deref().and_then(|id| entries.get(id));
+                    transcript.compaction(key, time, summary, kept, 0);
+                }
+            }
+        }
+        let origin =
+            Origin { agent: Agent::GeminiCli, session_id, version: None, parent_session_id: None, git_branch: None };
+        let folder = self.meta["directories"][0].as_str().map(str::to_owned);
+        let title = fact("summary");
+        transcript.finish(About { origin, cwd: cwd.or(folder).unwrap_or_default(), created, title })
+    }
+}
+
+/// Whether a message is the text about the machine that Gemini CLI puts before the conversation.
+fn is_context(message: &Value) -> bool {
+    message["type"] == "user" && text_of(&message["content"]).starts_with("<session_context>")
+}
+
+/// Writes a message. `answered` has the calls whose results are written: a history may have them twice.
+fn write(message: &Value, transcript: &mut Transcript, answered: &mut HashSet<String>) -> Option<EntryId> {
+    let key = message["id"].as_str().unwrap_or_default();
+    let time = message["timestamp"].as_str().unwrap_or_default();
+    match message["type"].as_str() {
+        Some("user") if is_context(message) => {
+            let text = text_of(&message["content"]);
+            Some(transcript.note(key, time, "gemini-cli.context", &text.into()))
+        }
+        Some("user") => user(key, time, message, transcript, answered),
+        Some("gemini") => answer(key, time, message, transcript, answered),
+        _ => {
+            transcript.leave_out("messages of the interface");
+            None
+        }
+    }
+}
+
+/// A message of the user, or the results of calls.
+fn user(
+    key: &str,
+    time: &str,
+    message: &Value,
+    transcript: &mut Transcript,
+    answered: &mut HashSet<String>,
+) -> Option<EntryId> {
+    let mut content = Vec::new();
+    let mut first = None;
+    for (nth, part) in parts(&message["content"]).into_iter().enumerate() {
+        let response = &part["functionResponse"];
+        if !response.is_object() {
+            content.extend(shown(&part, transcript));
+            continue;
+        }
+        let call = json!({ "id": response["id"], "name": response["name"], "result": [part] });
+        let written = result(&call, &format!("{key}:result:{nth}"), time, transcript, answered);
+        first = first.or(written);
+    }
+    if content.is_empty() {
+        return first;
+    }
+    let written = transcript.message(key, time, &json!({ "role": "user", "content": content }).to_string());
+    first.or(written)
+}
+
+/// A text or an image in pi's form.
+fn shown(part: &Value, transcript: &mut Transcript) -> Option<Value> {
+    let data = &part["inlineData"];
+    match (part["text"].as_str(), data["data"].as_str(), data["mimeType"].as_str()) {
+        (Some(text), ..) => Some(json!({ "type": "text", "text": text })),
+        (None, Some(data), Some(kind)) if kind.starts_with("image/") => {
+            Some(json!({ "type": "image", "data": data, "mimeType": kind }))
+        }
+        _ => {
+            transcript.leave_out("parts that are no text and no image");
+            None
+        }
+    }
+}
+
+fn answer(
+    key: &str,
+    time: &str,
+    message: &Value,
+    transcript: &mut Transcript,
+    answered: &mut HashSet<String>,
+) -> Option<EntryId> {
+    if let Some(model) = message["model"].as_str() {
+        transcript.model(&format!("{key}:model"), time, "google", model);
+    }
+    let mut blocks = Vec::new();
+    for thought in message["thoughts"].as_array().into_iter().flatten() {
+        let texts = ["subject", "description"].map(|name| thought[name].as_str().unwrap_or_default());
+        blocks.push(json!({ "type": "thinking", "thinking": texts.join("\n").trim() }));
+    }
+    let mut calls = message["toolCalls"].as_array().cloned().unwrap_or_default();
+    let are_parts = calls.is_empty();
+    for part in parts(&message["content"]) {
+        match part["text"].as_str() {
+            Some(text) if part["thought"] == true => blocks.push(json!({ "type": "thinking", "thinking": text })),
+            _ if part["functionCall"].is_object() => {
+                if are_parts {
+                    calls.push(part["functionCall"].clone());
+                }
+            }
+            _ => blocks.extend(shown(&part, transcript)),
+        }
+    }
+    for call in &calls {
+        let arguments = if call["args"].is_object() { call["args"].clone() } else { json!({}) };
+        blocks.push(json!({ "type": "toolCall", "id": call["id"], "name": call["name"], "arguments": arguments }));
+    }
+    let mut answer = json!({ "role": "assistant", "content": blocks });
+    if let Some(usage) = usage(&message["tokens"]) {
+        answer["usage"] = usage;
+    }
+    let written = transcript.message(key, time, &answer.to_string());
+    for (nth, call) in calls.iter().enumerate() {
+        let time = call["timestamp"].as_str().unwrap_or(time);
+        result(call, &format!("{key}:result:{nth}"), time, transcript, answered);
+    }
+    written
+}
+
+/// Writes the result of a call, once.
+fn result(
+    call: &Value,
+    key: &str,
+    time: &str,
+    transcript: &mut Transcript,
+    answered: &mut HashSet<String>,
+) -> Option<EntryId> {
+    let parts = parts(&call["result"]);
+    let id = call["id"].as_str().unwrap_or_default();
+    if parts.is_empty() || !answered.insert(id.to_owned()) {
+        return None;
+    }
+    let mut is_error = matches!(call["status"].as_str(), Some("error" | "cancelled"));
+    let mut content = Vec::new();
+    for part in parts {
+        let response = &part["functionResponse"]["response"];
+        if !response.is_object() {
+            content.extend(shown(&part, transcript));
+            continue;
+        }
+        is_error |= response["error"].is_string();
+        let text = response["output"].as_str().or(response["error"].as_str());
+        let text = text.map_or_else(|| response.to_string(), str::to_owned);
+        content.push(json!({ "type": "text", "text": text }));
+    }
+    let result = json!({
+        "role": "toolResult", "toolCallId": id, "toolName": call["name"], "content": content, "isError": is_error,
+    });
+    transcript.message(key, time, &result.to_string())
+}
+
+/// A usage in pi's form. Gemini's input contains the cached part, and its output does not contain the thoughts.
+fn usage(tokens: &Value) -> Option<Value> {
+    if !tokens.is_object() {
+        return None;
+    }
+    let count = |name: &str| tokens[name].as_u64().unwrap_or_default();
+    let read = count("cached");
+    let input = (count("input") + count("tool")).saturating_sub(read);
+    let output = count("output") + count("thoughts");
+    Some(json!({
+        "input": input, "output": output, "cacheRead": read, "cacheWrite": 0, "totalTokens": input + output + read,
+    }))
+}

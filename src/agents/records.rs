@@ -1,0 +1,25 @@
+//! The JSON lines of another agent's file.
+
+use crate::{
+    log::{bytes::Bytes, lines},
+    text::values,
+};
+use std::{io::Error, ops::ControlFlow};
+
+/// Reads the lines of a file in their order. `each` gets the number of a line, from 1, and its text; `None` where it is no text, is
+/// too long or has too many values to be read.
+///
+/// # Errors
+/// When the file cannot be read.
+pub(super) fn each(file: &Bytes, mut each: impl FnMut(usize, Option<&str>) -> ControlFlow<()>) -> Result<(), Error> {
+    let mut number = 0;
+    lines::forwards(file, 0, file.length()?, |line| {
+        number += 1;
+        if line.is_blank() {
+            return ControlFlow::Continue(());
+        }
+        let text = std::str::from_utf8(line.bytes).ok().filter(|text| !line.cut && values::check(text).is_ok());
+        // A byte order mark may begin the file.
+        each(number, text.map(|text| text.trim_start_matches('\u{feff}')))
+    })
+}
