@@ -14,6 +14,7 @@ mod interrupt;
 pub mod model;
 mod models;
 mod named;
+mod other_agents;
 mod paint;
 pub mod print;
 pub mod report;
@@ -25,4 +26,5 @@ pub mod watch;
 mod wrap;
 
 pub use generated::{man, schema};
+pub use other_agents::{continuing, hook, importing};
 pub use session_commands::{export, search, show, tail, undo};

@@ -1,6 +1,7 @@
 //! The command line.
 
 use abridged::{
+    agents::Agent,
     cli::{self, model::Named},
     ids::ModelRef,
     provider::Api,
@@ -210,6 +211,9 @@ enum Command {
     ///
     /// A context is measured as by watch: ~ stands before an estimate, ≥ where there may be more.
     Sessions {
+        /// Those of all agents on this machine: also of pi, oh-my-pi, Claude Code, Codex, OpenCode and Gemini CLI.
+        #[arg(long)]
+        all: bool,
         /// Only sessions with this working folder.
         #[arg(long, value_name = "DIR")]
         cwd: Option<PathBuf>,
@@ -222,6 +226,49 @@ enum Command {
         /// Print one JSON document.
         #[arg(long)]
         json: bool,
+    },
+    /// Make a session of one of another agent, which stays as it is.
+    ///
+    /// The new session has its messages, tool calls, results, images, branches and usage, and names its origin.
+    Import {
+        /// The file of a session of Claude Code, Codex, OpenCode or Gemini CLI, or the beginning of its id.
+        #[arg(value_name = "FILE|ID")]
+        session: PathBuf,
+        /// The working folder of the new session. Default: that of the original.
+        #[arg(long, value_name = "DIR")]
+        cwd: Option<PathBuf>,
+        /// The data folder in which an id is looked up. Default: ABRIDGED_DATA_DIR, else the platform's own.
+        #[arg(long, value_name = "DIR")]
+        data: Option<PathBuf>,
+        /// Print the answer as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write a session for another agent, which goes on with it.
+    ///
+    /// The session of any agent becomes a new one of that agent, in its own folder. A context that does not fit the window begins
+    /// with a summary. The original stays as it is.
+    Continue {
+        /// The file of a session of any agent, or the beginning of its id.
+        #[arg(value_name = "FILE|ID")]
+        session: PathBuf,
+        /// The agent that goes on: pi, oh-my-pi, claude-code, codex or opencode.
+        #[arg(long = "in", value_name = "AGENT", value_parser = PossibleValuesParser::new(WRITTEN).try_map(agent))]
+        agent: Agent,
+        /// The working folder in which it goes on. Default: that of the original.
+        #[arg(long, value_name = "DIR")]
+        cwd: Option<PathBuf>,
+        /// The data folder in which an id is looked up. Default: ABRIDGED_DATA_DIR, else the platform's own.
+        #[arg(long, value_name = "DIR")]
+        data: Option<PathBuf>,
+        /// Print path, id and command as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Answer a hook of Claude Code or Codex.
+    Hook {
+        #[command(subcommand)]
+        event: HookEvent,
     },
     /// Draw the tree of a session: branches, compactions, labels.
     ///
@@ -279,6 +326,21 @@ enum Command {
         #[arg(long, value_name = "DIR")]
         out: PathBuf,
     },
+}
+
+#[derive(Subcommand)]
+enum HookEvent {
+    /// After a compaction, put the facts of the condensed part into the next context.
+    ///
+    /// It reads the input of the agent's hook SessionStart from stdin. Where there is nothing to say, it prints nothing.
+    SessionStart,
+}
+
+/// The agents for which a session is written.
+const WRITTEN: [&str; 5] = ["pi", "oh-my-pi", "claude-code", "codex", "opencode"];
+
+fn agent(name: String) -> Result<Agent, &'static str> {
+    Agent::ALL.into_iter().find(|agent| agent.name() == name).ok_or("no agent")
 }
 
 #[derive(Args)]
@@ -400,10 +462,18 @@ fn main() -> ExitCode {
         }
         Command::Doctor { ask, json } => cli::doctor::run(ask, json),
         Command::Watch { data, once, json } => cli::watch::run(&cli::watch::Request { data, once, json }),
-        Command::Sessions { cwd, limit, data, json } => {
+        Command::Sessions { all, cwd, limit, data, json } => {
             let now = abridged::clock::now();
-            cli::sessions::run(&cli::sessions::Request { data, cwd, limit, json, now })
+            cli::sessions::run(&cli::sessions::Request { data, all, cwd, limit, json, now })
         }
+        Command::Import { session, cwd, data, json } => {
+            cli::importing::run(&cli::importing::Request { session, cwd, data, json })
+        }
+        Command::Continue { session, agent, cwd, data, json } => {
+            let now = abridged::clock::now();
+            cli::continuing::run(&cli::continuing::Request { session, agent, cwd, data, json, now })
+        }
+        Command::Hook { event: HookEvent::SessionStart } => cli::hook::session_start(),
         Command::Tree { session, data, all, json } => cli::tree::run(&cli::tree::Request { session, data, all, json }),
         Command::Report { session, all, out, data } => {
             let now = abridged::clock::now();

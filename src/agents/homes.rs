@@ -22,6 +22,9 @@ use std::{
 /// Bytes that are read at the beginning and at the end of a file.
 const EDGE: usize = 64 << 10;
 
+/// Bytes at the beginning of a file of Codex that are read where its first message is further back: instructions stand before it.
+const LONG_HEAD: usize = 1 << 20;
+
 /// The longest title, in bytes.
 const LONGEST_TITLE: usize = 200;
 
@@ -163,11 +166,11 @@ struct Edges {
 }
 
 impl Edges {
-    fn read(path: &Path) -> Option<Self> {
+    fn read(path: &Path, head: usize) -> Option<Self> {
         let file = regular::open(path, Links::Followed).ok()?;
         let metadata = file.metadata().ok()?;
-        let part = |offset: u64| {
-            let mut bytes = vec![0; EDGE];
+        let part = |offset: u64, most: usize| {
+            let mut bytes = vec![0; most];
             let mut length = 0;
             while let Ok(more @ 1..) = file.read_at(&mut bytes[length..], offset + length as u64) {
                 length += more;
@@ -175,7 +178,7 @@ impl Edges {
             bytes.truncate(length);
             String::from_utf8_lossy(&bytes).into_owned()
         };
-        let (head, tail) = (part(0), part(metadata.len().saturating_sub(EDGE as u64)));
+        let (head, tail) = (part(0, head), part(metadata.len().saturating_sub(EDGE as u64), EDGE));
         Some(Self { head, tail, metadata })
     }
 
@@ -194,10 +197,13 @@ impl Edges {
 
 /// The session of a file; none where it is none, or of a subagent.
 fn of_file(agent: Agent, path: &Path) -> Option<Found> {
-    let edges = Edges::read(path)?;
+    let edges = Edges::read(path, EDGE)?;
     let facts = match agent {
         Agent::ClaudeCode => of_claude_code(&edges, path)?,
-        Agent::Codex => of_codex(&edges)?,
+        Agent::Codex => match of_codex(&edges) {
+            Some(facts) if facts.title.is_some() => facts,
+            _ => of_codex(&Edges::read(path, LONG_HEAD)?)?,
+        },
         Agent::GeminiCli => of_gemini(&edges, path)?,
         _ => of_opencode_file(&edges)?,
     };
@@ -261,8 +267,11 @@ fn of_codex(edges: &Edges) -> Option<Facts> {
     }
     let named = lines.iter().rev().find_map(|line| owned(&line["payload"]["thread_name"]));
     let said = || {
-        let events = lines.iter().map(|line| &line["payload"]).filter(|event| event["type"] == "user_message");
-        events.map(|event| &event["message"]).find_map(owned)
+        let payloads = || lines.iter().map(|line| &line["payload"]);
+        let events = payloads().filter(|event| event["type"] == "user_message").map(|event| &event["message"]);
+        // Newer versions write their items in events.
+        let items = payloads().map(|event| &event["item"]).filter(|item| item["type"] == "UserMessage");
+        events.filter_map(owned).next().or_else(|| items.filter_map(|item| text_of(&item["content"])).next())
     };
     Some(Facts { session_id: owned(&meta["id"])?, cwd: owned(&meta["cwd"]), title: named.or_else(said) })
 }

@@ -6,3 +6,5 @@ pub mod search;
 pub mod show;
 pub mod tail;
 pub mod undo;
+
+pub(super) use opened::{Opened, Rights, open};

@@ -6,6 +6,7 @@ mod lines;
 
 use super::{
     cells::fitted,
+    other_agents::list,
     paint::Paint,
     print::{self, plain},
     watch::{self, row::Row},
@@ -24,6 +25,8 @@ use std::{
 pub struct Request {
     /// The data folder, in the place of the one of the environment.
     pub data: Option<PathBuf>,
+    /// Whether those of all agents on this machine are listed.
+    pub all: bool,
     /// The working folder of the sessions.
     pub cwd: Option<PathBuf>,
     /// The most sessions that are listed.
@@ -53,6 +56,15 @@ struct Listed<'a> {
 /// When the folder cannot be listed: what to do next.
 pub fn run(request: &Request) -> Result<i32, String> {
     let cwd = request.cwd.as_deref().map(std::path::absolute).transpose().map_err(|error| error.to_string())?;
+    if request.all {
+        return list::run(&list::Request {
+            data: request.data.as_deref(),
+            cwd: cwd.as_deref(),
+            limit: request.limit,
+            json: request.json,
+            now: request.now,
+        });
+    }
     let mut looks = watch::looks(request.data.as_deref())?;
     let mut picture = looks.look();
     // An id names one session of the folder, also where some are not listed.

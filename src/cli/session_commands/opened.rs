@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// The right to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Rights {
+pub(in crate::cli) enum Rights {
     /// Other programs may have the session open. It is only read.
     Read,
     /// The session is locked.
@@ -17,7 +17,7 @@ pub(super) enum Rights {
 }
 
 /// A session, and the daemon that has it open.
-pub(super) struct Opened {
+pub(in crate::cli) struct Opened {
     pub client: Client,
     /// As `session/load` answers it.
     pub session: Value,
@@ -27,7 +27,7 @@ pub(super) struct Opened {
 ///
 /// # Errors
 /// When there is none, or another program has it open: what to do next.
-pub(super) fn open(named: Option<&Path>, data: Option<&Path>, rights: Rights) -> Result<Opened, String> {
+pub(in crate::cli) fn open(named: Option<&Path>, data: Option<&Path>, rights: Rights) -> Result<Opened, String> {
     let path = named::file(named, data)?;
     let start = Start { home: None, over: None, capabilities: json!({}), is_apart: false, trace: None };
     let mut client = Client::start_as(start, |_, _| {})?;

@@ -1,0 +1,109 @@
+//! The sessions of all agents on this machine.
+
+#![expect(clippy::disallowed_methods, reason = "a command of a person")]
+
+use crate::{
+    agents::{Agent, homes::Homes},
+    cli::print::plain,
+    daemon::{Places, listing::Catalog},
+    protocol::types::ListParams,
+};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+/// The most ids that are named where the beginning of an id is that of several.
+const MOST_NAMED: usize = 5;
+
+/// A session of this program or of another agent.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Session {
+    /// The agent; none for this program.
+    pub agent: Option<Agent>,
+    /// Its id.
+    pub session_id: String,
+    /// The path under which it is loaded.
+    pub path: PathBuf,
+    /// The working folder, where the file says it.
+    pub cwd: Option<String>,
+    /// The title, else the beginning of the first message of the user.
+    pub title: Option<String>,
+    /// Time of the last change, RFC 3339.
+    pub updated_at: String,
+    /// Size, in bytes.
+    pub size_bytes: u64,
+}
+
+/// All sessions, the newest first.
+///
+/// # Errors
+/// When there is no home folder.
+pub(super) fn all(data: Option<&Path>) -> Result<Vec<Session>, String> {
+    let data = match data {
+        Some(data) => std::path::absolute(data).map_err(|error| error.to_string())?,
+        None => Places::from_environment()?.data,
+    };
+    let homes = Homes::from_environment()?;
+    let mut sessions = of_catalog(None, &data.join("sessions"), &data.join("sessions-list.json"));
+    sessions.extend(of_catalog(Some(Agent::Pi), &homes.pi, Path::new("")));
+    sessions.extend(of_catalog(Some(Agent::OhMyPi), &homes.oh_my_pi, Path::new("")));
+    sessions.extend(homes.sessions().into_iter().map(|found| Session {
+        agent: Some(found.agent),
+        session_id: found.session_id,
+        path: found.path,
+        cwd: found.cwd,
+        title: found.title,
+        updated_at: found.updated_at,
+        size_bytes: found.size_bytes,
+    }));
+    sessions.sort_by(|a, b| b.updated_at.cmp(&a.updated_at).then_with(|| a.path.cmp(&b.path)));
+    Ok(sessions)
+}
+
+/// The sessions in pi's form below a folder.
+fn of_catalog(agent: Option<Agent>, folder: &Path, cache: &Path) -> Vec<Session> {
+    let catalog = Catalog::reading(folder.to_owned(), cache.to_owned());
+    let listed = catalog.list(&ListParams { limit: Some(usize::MAX), ..ListParams::default() }).sessions;
+    let session = |listed: crate::protocol::types::ListedSession| Session {
+        agent,
+        session_id: listed.session_id.to_string(),
+        path: listed.path.into(),
+        cwd: Some(listed.cwd),
+        title: listed.title.or(listed.preview),
+        updated_at: listed.updated_at,
+        size_bytes: listed.size_bytes,
+    };
+    listed.into_iter().map(session).collect()
+}
+
+/// The path of a session: of a file, or of a session whose id begins so.
+///
+/// # Errors
+/// When there is none, or several: what to do next.
+pub(super) fn path(named: &Path, data: Option<&Path>) -> Result<PathBuf, String> {
+    let text = named.to_string_lossy();
+    let is_path = text.contains(std::path::MAIN_SEPARATOR) || named.exists() || text.contains('#');
+    if is_path {
+        return std::path::absolute(named).map_err(|error| error.to_string());
+    }
+    let mut sessions = all(data)?;
+    sessions.retain(|session| session.session_id.starts_with(text.as_ref()));
+    let exact = sessions.iter().position(|session| session.session_id == text);
+    match (exact, sessions.as_slice()) {
+        (Some(exact), _) => Ok(sessions.swap_remove(exact).path),
+        (None, [only]) => Ok(only.path.clone()),
+        (None, []) => Err(format!(
+            "there is no file {}, and no session of any agent has an id that begins so; abridged sessions --all lists them",
+            plain(&text)
+        )),
+        (None, several) => {
+            let named: Vec<String> = several.iter().take(MOST_NAMED).map(|it| plain(&it.session_id)).collect();
+            let count = several.len();
+            Err(format!(
+                "{count} sessions have an id that begins with {}: {}; write more of it",
+                plain(&text),
+                named.join(", ")
+            ))
+        }
+    }
+}
