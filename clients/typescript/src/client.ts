@@ -130,6 +130,11 @@ export class Client {
     return this.#info;
   }
 
+  /** Process id of the daemon that runs now. */
+  get pid(): number | undefined {
+    return this.#current?.pid;
+  }
+
   /** Use `connect`. */
   async start(): Promise<void> {
     this.#ready = this.#spawn();

@@ -72,6 +72,10 @@ export class Daemon {
     this.#reference();
   }
 
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
   /** Sends a request. `id` is for `$/cancelRequest`. */
   request<M extends keyof Methods>(method: M, params: Methods[M]["params"]): { id: number; answer: Promise<Methods[M]["result"]> } {
     const id = ++this.#lastId;
