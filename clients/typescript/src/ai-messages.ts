@@ -28,7 +28,7 @@ export function toUser(message: GivenMessage): ModelMessage {
   return { role: "user", content: textOf(message) };
 }
 
-/** A message that the daemon shortened: the texts are those of the daemon, everything else is that of the original. */
+/** A message that the daemon shortened to fit the window. A shortened text has no files any more; the calls stay. */
 export function shortened(original: ModelMessage, changed: GivenMessage[]): ModelMessage {
   if (original.role === "tool") {
     const results = new Map((changed as ToolResultMessage[]).map((result) => [result.toolCallId, result]));

@@ -95,14 +95,14 @@ async function fitStep({ messages, instructions }: Step, options: FitMessagesOpt
   if (answer.method !== null && keepRecentTokens !== undefined) answer = await ask({ keepRecentTokens });
   if (answer.summary === null || (answer.method === null && known?.isSummary)) return undefined;
 
-  const placeOf = (message: object) => (message as { place?: number }).place;
-  const summary = answer.messages.filter((message) => placeOf(message) === undefined).map(toUser);
+  const sent = new Set(given.map((message) => JSON.stringify(message)));
+  const returned = answer.messages as { place?: number }[];
+  const changed = returned.filter((message) => message.place !== undefined && !sent.has(JSON.stringify(message)));
+  const summary = returned.filter(({ place }) => place === undefined).map(toUser);
   const firstKept = given[answer.firstKeptIndex]?.place ?? body.length;
   const kept = body.slice(firstKept).map((message, index) => {
-    const place = firstKept + index;
-    const sent = given.filter((part) => part.place === place);
-    const back = answer.messages.filter((part) => placeOf(part) === place);
-    return JSON.stringify(sent) === JSON.stringify(back) ? message : shortened(message, back);
+    const own = changed.filter(({ place }) => place === firstKept + index);
+    return own.length > 0 ? shortened(message, own) : message;
   });
 
   const digest = digestOf(known?.digest ?? "", forms.slice(at, firstKept));
@@ -122,7 +122,8 @@ async function fitStep({ messages, instructions }: Step, options: FitMessagesOpt
 function recall(memory: Map<string, Covered>, forms: Message[][]): { known?: Covered; at: number } {
   let found: { known?: Covered; at: number } = { at: 0 };
   let digest = "";
-  for (let index = 0; memory.size > 0 && index < forms.length; index++) {
+  // The newest message is never among them.
+  for (let index = 0; memory.size > 0 && index < forms.length - 1; index++) {
     digest = digestOf(digest, [forms[index]!]);
     const known = memory.get(digest);
     if (!known) continue;

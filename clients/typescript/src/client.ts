@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Command, Daemon, type Receiver } from "./daemon.js";
 import { AbridgedError, DaemonExited } from "./errors.js";
 import { findBinary } from "./find.js";
+import { type ReconnectedSession, Sessions } from "./sessions.js";
 import type {
   ClientCapabilities,
   ClientInfo,
@@ -13,11 +14,8 @@ import type {
   FitParams,
   HookEvent,
   InitializeAnswer,
-  LoadParams,
   Methods,
-  Seen,
   ServerNotifications,
-  Subscription,
 } from "./protocol.js";
 
 const HANDSHAKE_MS = 30_000;
@@ -64,14 +62,6 @@ export interface CallOptions {
   timeoutMs?: number | undefined;
 }
 
-/** The state of a session after a restart. */
-export interface ReconnectedSession {
-  sessionId: string;
-  /** `expired`: events were lost, so the client reads the session again. `lost`: the session is not open any more. */
-  status: Subscription | "lost";
-  error?: Error;
-}
-
 /** Events of a client: those of the connection, and its own. */
 export interface ClientEvents extends Omit<{ [M in keyof ServerNotifications]: ServerNotifications[M]["params"] }, "session/event"> {
   /** A new daemon runs, and the sessions are open again. Hooks and tools that calls have set are not. */
@@ -86,10 +76,8 @@ export type CallInput<M extends keyof Methods> = {} extends Methods[M]["params"]
   : [params: Methods[M]["params"], options?: CallOptions];
 
 /** Starts a daemon and opens the connection. */
-export async function connect(options: ConnectOptions = {}): Promise<Client> {
-  const client = new Client(options);
-  await client.start();
-  return client;
+export function connect(options: ConnectOptions = {}): Promise<Client> {
+  return Client.connect(options);
 }
 
 /** A connection to one daemon. It outlives the process of the daemon: after a crash, calls wait for the next one. */
@@ -98,15 +86,22 @@ export class Client {
   readonly #command: Command;
   readonly #receiver: Receiver;
   readonly #listeners = new Map<string, Set<(params: never) => void>>();
-  readonly #sessions = new Map<string, OpenSession>();
+  readonly #sessions = new Sessions();
   readonly #closing = new AbortController();
   #current: Daemon | undefined;
-  #ready: Promise<Daemon> = Promise.reject(new Error("not started"));
+  /** The next daemon, while one is being started. */
+  #ready: Promise<Daemon>;
   #restarts: number[] = [];
-  #info: InitializeAnswer | undefined;
+  #info!: InitializeAnswer;
 
-  /** Use `connect`. */
-  constructor(options: ConnectOptions) {
+  /** Starts a daemon and opens the connection. */
+  static async connect(options: ConnectOptions): Promise<Client> {
+    const client = new Client(options);
+    client.#current = await client.#ready;
+    return client;
+  }
+
+  private constructor(options: ConnectOptions) {
     const env = { ...process.env, ...options.env };
     this.#options = options;
     this.#command = {
@@ -121,12 +116,11 @@ export class Client {
       asked: (method, params, signal) => this.#asked(method, params, signal),
       exited: (daemon, error) => this.#exited(daemon, error),
     };
-    this.#ready.catch(() => {});
+    this.#ready = this.#spawn();
   }
 
   /** Result of `initialize`, of the daemon that runs now. */
   get info(): InitializeAnswer {
-    if (!this.#info) throw new AbridgedError("The client is not connected; use connect()", { code: "closed", retryable: false });
     return this.#info;
   }
 
@@ -135,31 +129,31 @@ export class Client {
     return this.#current?.pid;
   }
 
-  /** Use `connect`. */
-  async start(): Promise<void> {
-    this.#ready = this.#spawn();
-    this.#current = await this.#ready;
-  }
-
   /** Sends a request and returns its result. Waits for a daemon that is being started again. */
-  async call<M extends keyof Methods>(method: M, ...[params, options = {}]: CallInput<M>): Promise<Methods[M]["result"]> {
-    const given = (params ?? {}) as Methods[M]["params"];
-    let settled = false;
+  async call<M extends keyof Methods>(method: M, ...[given, options]: CallInput<M>): Promise<Methods[M]["result"]> {
+    const params = (given ?? {}) as Methods[M]["params"];
+    const site: { stack?: string } = {};
+    Error.captureStackTrace(site, this.call);
+    let isOver = false;
     let cancel = () => {};
     const send = async () => {
       const daemon = await this.#ready;
-      if (settled) throw new Error("not sent");
-      const { id, answer } = daemon.request(method, given);
+      if (isOver) throw closed();
+      const { id, answer } = daemon.request(method, params);
       cancel = () => daemon.notify("$/cancelRequest", { id });
       const result = await answer;
-      this.#track(method, given, result);
+      this.#sessions.answered(method, params, result, this.#info.epoch);
       return result;
     };
     if (this.#closing.signal.aborted) throw closed();
     try {
       return await within(send(), method, { timeoutMs: this.#options.timeoutMs, ...options }, () => cancel());
+    } catch (error) {
+      // An error of the daemon is made where its answer is read; the caller looks for the call.
+      if (error instanceof AbridgedError && error.rpcCode !== undefined) error.stack = `${error}${site.stack?.replace(/^.*/, "")}`;
+      throw error;
     } finally {
-      settled = true;
+      isOver = true;
     }
   }
 
@@ -198,7 +192,7 @@ export class Client {
     const daemon = new Daemon(this.#command, this.#receiver);
     const hello = daemon.request("initialize", {
       protocolVersion: 1,
-      clientInfo: clientInfo ?? { name: "abridged-client", version: "0.1.0" },
+      clientInfo: clientInfo ?? { name: "abridged-client" },
       processId: process.pid,
       capabilities: {
         ...(llm && { llm: {} }),
@@ -209,6 +203,7 @@ export class Client {
     });
     try {
       this.#info = await within(hello.answer, "initialize", { timeoutMs: timeoutMs ?? HANDSHAKE_MS });
+      daemon.maxFrameBytes = this.#info.limits.maxInboundFrameBytes;
       return daemon;
     } catch (error) {
       await daemon.close();
@@ -232,51 +227,24 @@ export class Client {
       if (!willRestart) throw error;
       const pause = FIRST_RESTART_MS * 2 ** this.#restarts.length;
       this.#restarts.push(Date.now());
-      await sleep(pause, undefined, { signal: this.#closing.signal, ref: this.#command.keepAlive }).catch(() => {
+      await sleep(pause, undefined, { signal: this.#closing.signal }).catch(() => {
         throw closed();
       });
       try {
         const daemon = await this.#spawn();
-        const sessions = await Promise.all([...this.#sessions].map(([id, session]) => reopen(daemon, id, session)));
+        const sessions = await this.#sessions.reopen(daemon);
         if (daemon.ended) throw daemon.ended;
-        for (const { sessionId, status } of sessions) if (status === "lost") this.#sessions.delete(sessionId);
         this.#current = daemon;
         this.#emit("reconnected", { sessions });
         return daemon;
       } catch (cause) {
-        if (!(cause instanceof DaemonExited)) throw cause;
-        error = cause;
+        error = cause instanceof DaemonExited ? cause : new DaemonExited(`The daemon does not start again: ${cause}`, null, null, "");
       }
     }
   }
 
-  /** Remembers what opens the sessions again. */
-  #track(method: keyof Methods, params: object, result: unknown): void {
-    const { session } = (result ?? {}) as { session?: { sessionId: string } };
-    const { sessionId } = params as { sessionId?: string };
-    const known = this.#sessions.get(sessionId ?? "");
-    if (method === "session/new" || method === "session/fork") {
-      const { ephemeral, settings } = params as Methods["session/new"]["params"];
-      const load = ephemeral ? undefined : { sessionId: session!.sessionId, ...(settings && { settings }) };
-      this.#sessions.set(session!.sessionId, { load, subscribed: true });
-    } else if (method === "session/load" && !this.#sessions.has(session!.sessionId)) {
-      this.#sessions.set(session!.sessionId, { load: { ...params }, subscribed: true });
-    } else if (method === "session/close" || method === "session/delete") {
-      this.#sessions.delete(sessionId!);
-    } else if (known && (method === "session/subscribe" || method === "session/unsubscribe")) {
-      known.subscribed = method === "session/subscribe";
-    } else if (known?.load && method === "session/configure") {
-      // The session has these values from now on, and not those of its first load.
-      for (const key of Object.keys(params)) if (key !== "sessionId") delete known.load[key as keyof LoadParams];
-    }
-  }
-
   #notified(method: keyof ServerNotifications, params: unknown): void {
-    if (method === "session/event") {
-      const { sessionId, epoch, seq } = params as Envelope;
-      const session = this.#sessions.get(sessionId);
-      if (session) session.seen = { epoch, seq };
-    }
+    if (method === "session/event") this.#sessions.seen(params as Envelope);
     this.#emit(method, params);
   }
 
@@ -301,34 +269,10 @@ export class Client {
       try {
         listener(params as never);
       } catch (error) {
-        process.emitWarning(error instanceof Error ? error : String(error), { type: "AbridgedListenerFailed" });
+        const detail = (error instanceof Error && error.stack) || String(error);
+        process.emitWarning(`A listener of ${event} failed`, { type: "AbridgedWarning", detail });
       }
     }
-  }
-}
-
-/** An open session; without `load` it exists only in the memory of its daemon. */
-interface OpenSession {
-  load: LoadParams | undefined;
-  subscribed: boolean;
-  seen?: Seen;
-}
-
-async function reopen(daemon: Daemon, sessionId: string, { load, subscribed, seen }: OpenSession): Promise<ReconnectedSession> {
-  try {
-    if (!load) {
-      throw new AbridgedError(`The session ${sessionId} was ephemeral and ended with its daemon`, { code: "session_lost", retryable: false });
-    }
-    await daemon.request("session/load", load).answer;
-    if (!subscribed) {
-      await daemon.request("session/unsubscribe", { sessionId }).answer;
-      return { sessionId, status: "ok" };
-    }
-    const { status } = await daemon.request("session/subscribe", { sessionId, after: seen ?? null }).answer;
-    return { sessionId, status };
-  } catch (error) {
-    if (error instanceof DaemonExited) throw error;
-    return { sessionId, status: "lost", error: error as Error };
   }
 }
 

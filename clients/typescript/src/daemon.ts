@@ -31,6 +31,8 @@ export interface Command {
 export class Daemon {
   /** The reason, once the process has ended. */
   ended: DaemonExited | undefined;
+  /** Largest request that the daemon reads. It skips a larger one, and names no id in its answer. */
+  maxFrameBytes = Infinity;
   readonly #child: ChildProcessWithoutNullStreams;
   readonly #receiver: Receiver;
   readonly #keepAlive: boolean;
@@ -58,6 +60,7 @@ export class Daemon {
       let drain: NodeJS.Timeout | undefined;
       const end = (cause: string, code: number | null = null, signal: NodeJS.Signals | null = null) => {
         clearTimeout(drain);
+        for (const line of this.#lines.splice(0)) this.#receive(line);
         if (!this.ended) this.#fail(new DaemonExited(cause, code, signal, this.#stderr.trim()));
         resolve();
       };
@@ -80,16 +83,21 @@ export class Daemon {
   request<M extends keyof Methods>(method: M, params: Methods[M]["params"]): { id: number; answer: Promise<Methods[M]["result"]> } {
     const id = ++this.#lastId;
     const answer = new Promise<unknown>((resolve, reject) => {
-      if (this.ended) return reject(this.ended);
+      if (this.ended) throw this.ended;
+      const line = toLine({ id, method, params });
+      if (Buffer.byteLength(line) > this.maxFrameBytes) {
+        const problem = `${method} has more than ${this.maxFrameBytes} bytes, the limit of the daemon; send the data in smaller parts`;
+        throw new AbridgedError(problem, { code: "frame_too_large", retryable: false });
+      }
       this.#open.set(id, { resolve, reject });
       this.#reference();
-      this.#send({ id, method, params });
+      this.#write(line);
     });
     return { id, answer };
   }
 
   notify<M extends keyof ClientNotifications>(method: M, params: ClientNotifications[M]["params"]): void {
-    this.#send({ method, params });
+    this.#write(toLine({ method, params }));
   }
 
   /** Closes stdin, which ends the daemon in order, and waits for the end of the process. */
@@ -101,8 +109,8 @@ export class Daemon {
     clearTimeout(killer);
   }
 
-  #send(frame: object): void {
-    if (this.#child.stdin.writable) this.#child.stdin.write(JSON.stringify({ jsonrpc: "2.0", ...frame }) + "\n");
+  #write(line: string): void {
+    if (this.#child.stdin.writable) this.#child.stdin.write(line);
   }
 
   /** Delivers the frames that have come, in order. Code that awaits an answer runs before the next frame is delivered. */
@@ -148,10 +156,10 @@ export class Daemon {
     this.#answering.set(id, controller);
     try {
       const result = await this.#receiver.asked(method, params, controller.signal);
-      this.#send({ id, result: result ?? null });
+      this.#write(toLine({ id, result: result ?? null }));
     } catch (error) {
       const code = controller.signal.aborted ? -32800 : -32603;
-      this.#send({ id, error: { code, message: error instanceof Error ? error.message : String(error) } });
+      this.#write(toLine({ id, error: { code, message: error instanceof Error ? error.message : String(error) } }));
     } finally {
       this.#answering.delete(id);
     }
@@ -177,6 +185,10 @@ export class Daemon {
       else handle.unref?.();
     }
   }
+}
+
+function toLine(frame: object): string {
+  return `${JSON.stringify({ jsonrpc: "2.0", ...frame })}\n`;
 }
 
 /** Splits chunks of bytes into lines of any length. The bytes of a long line are joined once. */
