@@ -126,11 +126,9 @@ export class Daemon {
   }
 
   #receive(line: string): "answer" | "other" {
-    let frame: Frame;
-    try {
-      frame = JSON.parse(line) as Frame;
-    } catch {
-      this.#log(`not JSON: ${line.slice(0, 200)}\n`); // Another program, which says why on its stdout.
+    const frame = parsed(line);
+    if (!frame) {
+      this.#log(`not JSON-RPC: ${line.slice(0, 200)}\n`); // Another program, which says on stdout why it fails.
       return "other";
     }
     const { id, method, params, result, error } = frame;
@@ -189,6 +187,15 @@ export class Daemon {
 
 function toLine(frame: object): string {
   return `${JSON.stringify({ jsonrpc: "2.0", ...frame })}\n`;
+}
+
+function parsed(line: string): Frame | undefined {
+  try {
+    const frame: unknown = JSON.parse(line);
+    return typeof frame === "object" && frame !== null ? frame : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Splits chunks of bytes into lines of any length. The bytes of a long line are joined once. */

@@ -3,9 +3,11 @@
 // ROOT is the repository; `npm ci` in this folder comes first. ABRIDGED_BIN names the daemon.
 
 import { execFileSync } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+
+import { check } from "./check.mjs";
 
 const here = import.meta.dirname;
 const root = resolve(process.argv[2] ?? join(here, "../../.."));
@@ -47,10 +49,18 @@ function npm(cwd, ...args) {
   execFileSync("npm", ["--loglevel=error", ...args], { cwd, stdio: ["ignore", "ignore", "inherit"] });
 }
 
-/** Compiles the program of a user by the rules of Node and by those of bundlers. */
+/** Compiles the program of a user, and those of its README, by the rules of Node and by those of bundlers. */
 function compile() {
+  const readme = readFileSync(join(root, "clients/typescript/README.md"), "utf8");
+  const programs = [...readme.matchAll(/^```ts\n(.*?)^```/gms)].map(([, text], index) => {
+    const file = join(home, `readme-${index}.mts`);
+    writeFileSync(file, `declare function ask(...about: unknown[]): Promise<import("abridged-client").AssistantMessage>;\n${text}`);
+    return file;
+  });
+  check(programs.length === 3, `the README has ${programs.length} programs`);
+  symlinkSync(join(here, "node_modules"), join(home, "node_modules"));
   for (const [module, resolution] of [["nodenext", "nodenext"], ["esnext", "bundler"]]) {
-    const flags = ["--strict", "--noEmit", "--skipLibCheck", "--target", "es2022", "--types", "node", "--module", module, "--moduleResolution", resolution];
-    execFileSync(process.execPath, [join(here, "node_modules/typescript/bin/tsc"), ...flags, join(here, "typed.ts")], { cwd: here, stdio: ["ignore", 2, 2] });
+    const flags = ["--strict", "--noEmit", "--skipLibCheck", "--target", "es2022", "--types", "node", "--typeRoots", join(here, "node_modules/@types"), "--module", module, "--moduleResolution", resolution];
+    execFileSync(process.execPath, [join(here, "node_modules/typescript/bin/tsc"), ...flags, join(here, "typed.ts"), ...programs], { cwd: here, stdio: ["ignore", 2, 2] });
   }
 }
