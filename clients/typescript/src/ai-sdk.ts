@@ -126,9 +126,7 @@ function recall(memory: Map<string, Covered>, forms: Message[][]): { known?: Cov
   for (let index = 0; memory.size > 0 && index < forms.length - 1; index++) {
     digest = digestOf(digest, [forms[index]!]);
     const known = memory.get(digest);
-    if (!known) continue;
-    found = { known, at: index + 1 };
-    digest = known.digest;
+    if (known) found = { known, at: index + 1 };
   }
   return found;
 }

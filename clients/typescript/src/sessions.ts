@@ -28,10 +28,8 @@ export class Sessions {
     const open = this.#open.get(sessionId);
     const begin = (load: LoadParams | undefined) => this.#open.set(sessionId, { load, isSubscribed: true, seen: { epoch, seq: 0 } });
     switch (method) {
-      case "session/new": {
-        const { ephemeral, settings } = params as Methods["session/new"]["params"];
-        return void begin(ephemeral ? undefined : { sessionId, ...(settings && { settings }) });
-      }
+      case "session/new": // Its model, tools and settings are stored with it.
+        return void begin((params as Methods["session/new"]["params"]).ephemeral ? undefined : { sessionId });
       case "session/fork":
         return void begin({ sessionId });
       case "session/load":

@@ -157,15 +157,22 @@ async function paidOnce() {
 
   // The next turn begins with the whole history again.
   const before = asked.length;
-  const next = await prepareStep({ messages: [...structuredClone(messages), { role: "user", content: "And now?" }] });
+  const history = [...structuredClone(messages), { role: "user", content: "And now?" }];
+  const next = await prepareStep({ messages: history });
   check(asked.length === before && next.messages[0].content.includes(`Summary ${before}.`), `the history is summarized ${asked.length - before} times more`);
   check(next.messages.at(-1).content === "And now?" && next.messages.length < messages.length, "the messages of the next turn");
+
+  // A call that ends where the summary ends keeps its newest message.
+  const covered = history.slice(0, history.indexOf(next.messages[1]));
+  const again = await prepareStep({ messages: covered });
+  check((again?.messages ?? covered).at(-1) === covered.at(-1), "the newest message became a summary");
   await client.close();
 }
 
 /** Parts of all kinds are counted, and kept messages with them are the same objects. */
 async function everyPart() {
-  const image = new Uint8Array(Buffer.from("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==", "base64"));
+  // The head of an image of 500 by 500 pixels.
+  const image = new Uint8Array(Buffer.from("89504e470d0a1a0a0000000d49484452000001f4000001f40806000000", "hex"));
   const old = Array.from({ length: 12 }, (_, index) => [
     { role: "user", content: part(index) },
     { role: "assistant", content: [{ type: "reasoning", text: "Hm." }, { type: "text", text: "Yes." }] },
@@ -195,34 +202,45 @@ async function everyPart() {
     { role: "user", content: "And now?" },
   ];
   const system = [{ role: "system", content: "You report." }];
-  const fits = [];
-  const prepareStep = fitMessages({ ...options, keepRecentTokens: 7000, onFit: (fit) => fits.push(fit), onError: (error) => { throw error; } });
+  const asked = [];
+  const daemon = await connect();
+  const client = { fit: (params, options) => { asked.push(params); return daemon.fit(params, options); } };
+  const onError = (error) => { throw error; };
+  const prepareStep = fitMessages({ ...options, client, onError });
   const { messages } = await prepareStep({ messages: [...system, ...old, ...newest], instructions: [{ role: "system", content: rule }] });
   check(messages[0] === system[0] && messages[1].role === "user" && messages[1].content.includes("<summary>"), "the system message and the summary");
   check(newest.every((message, index) => message === messages.at(index - newest.length)), "the newest messages are not the same");
   check(messages.length < old.length && old.includes(messages[2]), "too many or too few messages are kept");
+  const blocks = asked[0].messages.flatMap(({ content }) => content);
+  const calls = blocks.filter(({ type }) => type === "toolCall").map(({ id }) => id);
+  const answered = asked[0].messages.filter(({ role }) => role === "toolResult").map(({ toolCallId }) => toolCallId);
+  check(calls.length === 5 && calls.every((id) => answered.includes(id)), `the calls ${calls} have the results ${answered}`);
+  check(blocks.some(({ text }) => text?.includes("tides")) && blocks.some(({ text }) => text?.includes("high")), "a provider's own tool is lost");
+
+  const [many, few] = await Promise.all([undefined, 1000].map((keepRecentTokens) => fitMessages({ ...options, keepRecentTokens, client, onError })({ messages: [...old, ...old] })));
+  check(few.messages.length < many.messages.length && few.messages.at(-1) === old.at(-1), `${few.messages.length} and ${many.messages.length} messages are kept`);
 
   // Messages that fit stay. Each part adds to the size of the same messages without it.
   const size = async (message) => {
     let size;
-    const client = { fit: async (params, options) => (await sizer.fit(params, options).then((answer) => { size = answer.tokensBefore; return answer; })) };
-    check((await fitMessages({ contextWindow: 100_000, client, onError: (error) => { throw error; } })({ messages: [...old, message] })) === undefined, "messages that fit");
+    const client = { fit: (params, options) => daemon.fit(params, options).then((answer) => { size = answer.tokensBefore; return answer; }) };
+    check((await fitMessages({ contextWindow: 100_000, client, onError })({ messages: [...old, message] })) === undefined, "messages that fit");
     return size;
   };
-  const sizer = await connect();
   const empty = await size({ role: "user", content: "" });
-  for (const one of newest[0].content) {
-    const more = (await size({ role: "user", content: [one] })) - empty;
-    check(one.type === "text" || one.filename === "log.txt" ? more > 0 && more < 20 : more > 1000, `a part of ${more} tokens: ${one.mediaType ?? one.type}`);
+  const expected = [[1, 20], [300, 400], [1000, 2000], [1, 20], [1000, 2000]];
+  for (const [index, [least, most]] of expected.entries()) {
+    const more = (await size({ role: "user", content: [newest[0].content[index]] })) - empty;
+    check(least <= more && more <= most, `part ${index} of a message counts ${more} tokens`);
   }
   check((await size({ role: "assistant", content: [{ type: "reasoning", text: part(1) }] })) - empty > 500, "reasoning is not counted");
-  await sizer.close();
 
   // One result that is larger than the window is shortened; its call and the other result stay.
-  const calls = { role: "assistant", content: ["a", "b"].map((toolCallId) => ({ type: "tool-call", toolCallId, toolName: "read", input: { part: 1 } })) };
+  const reads = { role: "assistant", content: ["a", "b"].map((toolCallId) => ({ type: "tool-call", toolCallId, toolName: "read", input: { part: 1 } })) };
   const results = { role: "tool", content: ["a", "b"].map((toolCallId) => ({ type: "tool-result", toolCallId, toolName: "read", output: { type: "text", value: toolCallId === "a" ? part(1).repeat(30) : "Short." } })) };
-  const large = await prepareStep({ messages: [{ role: "user", content: prompt }, calls, results] });
+  const large = await prepareStep({ messages: [{ role: "user", content: prompt }, reads, results] });
   const [summary, call, result] = large.messages;
-  check(large.messages.length === 3 && summary.role === "user" && call === calls, `a large result: ${JSON.stringify(large.messages).slice(0, 300)}`);
+  check(large.messages.length === 3 && summary.role === "user" && call === reads, `a large result: ${JSON.stringify(large.messages).slice(0, 300)}`);
   check(result.content[0].output.value.length < 60_000 && result.content[0].toolCallId === "a" && result.content[1] === results.content[1], "the results");
+  await daemon.close();
 }
