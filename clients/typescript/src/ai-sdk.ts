@@ -69,7 +69,7 @@ export function fitMessages(options: FitMessagesOptions): (step: Step) => Promis
 }
 
 async function fitStep({ messages, instructions }: Step, options: FitMessagesOptions, memory: Map<string, Covered>) {
-  const { contextWindow, maxOutputTokens, model, tools, keepRecentTokens, summaryInstructions, timeoutMs = 120_000, client, onFit } = options;
+  const { tools, keepRecentTokens, client = { fit }, timeoutMs = 120_000 } = options;
   const afterSystem = messages.findIndex(({ role }) => role !== "system");
   const head = messages.slice(0, afterSystem === -1 ? messages.length : afterSystem);
   const body = messages.slice(head.length);
@@ -82,17 +82,16 @@ async function fitStep({ messages, instructions }: Step, options: FitMessagesOpt
     format: "messages",
     messages: given,
     system: [...texts(instructions), ...head.map(({ content }) => content)].join("\n\n"),
-    contextWindow,
-    maxOutputTokens: maxOutputTokens ?? null,
-    model: model ?? null,
+    contextWindow: options.contextWindow,
+    maxOutputTokens: options.maxOutputTokens ?? null,
+    model: options.model ?? null,
     tools: tools ? await definitions(tools) : null,
-    instructions: summaryInstructions ?? null,
+    instructions: options.summaryInstructions ?? null,
     previousSummary: known?.summary ?? null,
   };
-  const ask = (more: Partial<FitParams>) => (client ? client.fit({ ...params, ...more }, { timeoutMs }) : fit({ ...params, ...more }, { timeoutMs }));
-  let answer = await ask({});
-  // With this param the daemon compacts messages that fit, too.
-  if (answer.method !== null && keepRecentTokens !== undefined) answer = await ask({ keepRecentTokens });
+  let answer = await client.fit(params, { timeoutMs });
+  // With `keepRecentTokens` the daemon compacts messages that fit, too.
+  if (answer.method !== null && keepRecentTokens !== undefined) answer = await client.fit({ ...params, keepRecentTokens }, { timeoutMs });
   if (answer.summary === null || (answer.method === null && known?.isSummary)) return undefined;
 
   const sent = new Set(given.map((message) => JSON.stringify(message)));
@@ -110,7 +109,7 @@ async function fitStep({ messages, instructions }: Step, options: FitMessagesOpt
   remember(memory, digestOf("", summary.map(toDaemon)), { summary: answer.summary, digest, isSummary: true });
   if (answer.method !== null) {
     const { messages: _, ...fitted } = answer;
-    onFit?.(fitted);
+    options.onFit?.(fitted);
   }
   return { messages: [...head, ...summary, ...kept] };
 }

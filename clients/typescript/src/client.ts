@@ -3,7 +3,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Command, Daemon, type Receiver } from "./daemon.js";
 import { AbridgedError, DaemonExited } from "./errors.js";
 import { findBinary } from "./find.js";
-import { type ReconnectedSession, Sessions } from "./sessions.js";
 import type {
   ClientCapabilities,
   ClientInfo,
@@ -17,6 +16,7 @@ import type {
   Methods,
   ServerNotifications,
 } from "./protocol.js";
+import { type ReconnectedSession, Sessions } from "./sessions.js";
 
 const HANDSHAKE_MS = 30_000;
 const RESTARTS_A_MINUTE = 5;
@@ -250,8 +250,7 @@ export class Client {
 
   async #asked(method: keyof ClientRequests, params: unknown, signal: AbortSignal): Promise<unknown> {
     const { llm, tools, hooks } = this.#options;
-    const callback =
-      method === "llm/complete" ? llm : method === "tool/call" ? tools : hooks?.[method.replace(/^hook\//, "") as HookEvent];
+    const callback = method === "llm/complete" ? llm : method === "tool/call" ? tools : hooks?.[method.replace(/^hook\//, "") as HookEvent];
     if (!callback) throw new Error(`this client has no callback for ${method}`);
     return (callback as (params: unknown, context: { signal: AbortSignal }) => unknown)(params, { signal });
   }
@@ -285,7 +284,12 @@ function within<T>(work: Promise<T>, method: string, { signal, timeoutMs }: Call
     };
     const abort = () => fail(signal?.reason);
     const late = () =>
-      fail(new AbridgedError(`${method} has no answer after ${timeoutMs} ms; give it a longer timeoutMs`, { code: "timed_out", retryable: true }));
+      fail(
+        new AbridgedError(`${method} has no answer after ${timeoutMs} ms; give it a longer timeoutMs`, {
+          code: "timed_out",
+          retryable: true,
+        }),
+      );
     const timer = timeoutMs === undefined ? undefined : setTimeout(late, timeoutMs);
     signal?.addEventListener("abort", abort, { once: true });
     work.then(resolve, reject).finally(() => {

@@ -54,10 +54,10 @@ export class BinaryNotFound extends AbridgedError {
   constructor(places: string[]) {
     const install = `cargo install abridged, or npm install abridged-${process.platform}-${process.arch}`;
     const list = places.map((place) => `\n  - ${place}`).join("");
-    super(
-      `The program abridged is not installed. Install it (${install}), or set ABRIDGED_BIN to its path. Looked at:${list}`,
-      { code: "binary_not_found", retryable: false },
-    );
+    super(`The program abridged is not installed. Install it (${install}), or set ABRIDGED_BIN to its path. Looked at:${list}`, {
+      code: "binary_not_found",
+      retryable: false,
+    });
     this.places = places;
   }
 }

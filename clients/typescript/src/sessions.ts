@@ -64,7 +64,10 @@ async function reopen(daemon: Daemon, sessionId: string, session: OpenSession): 
   const ask = <M extends keyof Methods>(method: M, params: Methods[M]["params"]) => daemon.request(method, params).answer;
   try {
     if (!session.load) {
-      throw new AbridgedError(`The session ${sessionId} was ephemeral and ended with its daemon`, { code: "session_lost", retryable: false });
+      throw new AbridgedError(`The session ${sessionId} was ephemeral and ended with its daemon`, {
+        code: "session_lost",
+        retryable: false,
+      });
     }
     await ask("session/load", session.load);
     if (!session.isSubscribed) {

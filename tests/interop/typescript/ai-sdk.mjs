@@ -16,7 +16,8 @@ const MAX_OUTPUT = 1000;
 const PARTS = 30;
 const rule = "Never touch the lock file of the harbour.";
 const prompt = `Read all ${PARTS} parts and report. ${rule}`;
-const part = (number) => `Part ${number}. ` + `The ship of part ${number} came into the harbour in the morning and left with the tide. `.repeat(45);
+const part = (number) =>
+  `Part ${number}. ` + `The ship of part ${number} came into the harbour in the morning and left with the tide. `.repeat(45);
 
 const tools = {
   read: tool({ description: "Reads a part.", inputSchema: z.object({ part: z.number() }), execute: ({ part: number }) => part(number) }),
@@ -34,17 +35,34 @@ function reader() {
   };
 }
 
-async function run(prepareStep, { stream = false, window = WINDOW, messages = [{ role: "user", content: prompt }], model: id = "reader" } = {}) {
+async function run(
+  prepareStep,
+  { stream = false, window = WINDOW, messages = [{ role: "user", content: prompt }], model: id = "reader" } = {},
+) {
   const server = await startModel(window, reader());
   try {
     const model = createOpenAICompatible({ name: "loopback", baseURL: server.baseURL }).chatModel(id);
-    const options = { model, tools, messages, prepareStep, stopWhen: stepCountIs(PARTS + 5), maxOutputTokens: MAX_OUTPUT, maxRetries: 0, instructions: "You report." };
+    const options = {
+      model,
+      tools,
+      messages,
+      prepareStep,
+      stopWhen: stepCountIs(PARTS + 5),
+      maxOutputTokens: MAX_OUTPUT,
+      maxRetries: 0,
+      instructions: "You report.",
+    };
     if (!stream) {
       const result = await generateText(options);
       return { text: result.text, steps: result.steps.length, server, messages: [...messages, ...result.responseMessages] };
     }
     let failure;
-    const result = streamText({ ...options, onError: ({ error }) => { failure = error; } });
+    const result = streamText({
+      ...options,
+      onError: ({ error }) => {
+        failure = error;
+      },
+    });
     await result.consumeStream();
     if (failure) throw failure;
     return { text: await result.text, steps: (await result.steps).length, server };
@@ -70,7 +88,10 @@ const options = { contextWindow: WINDOW, maxOutputTokens: MAX_OUTPUT, tools };
 export async function loops(home) {
   for (const stream of [false, true]) {
     const refused = await refusal(run(undefined, { stream }));
-    check(refused.message.includes("maximum context length") && refused.statusCode === 400, `without fitMessages the loop ends with ${refused}`);
+    check(
+      refused.message.includes("maximum context length") && refused.statusCode === 400,
+      `without fitMessages the loop ends with ${refused}`,
+    );
   }
   let steps = 0;
   for (const stream of [false, true]) steps += (await rescued(stream)).steps;
@@ -83,9 +104,20 @@ export async function loops(home) {
 
 async function rescued(stream) {
   const fits = [];
-  const { steps, record } = recorded(fitMessages({ ...options, onFit: (fit) => fits.push(fit), onError: (error) => { throw error; } }));
+  const { steps, record } = recorded(
+    fitMessages({
+      ...options,
+      onFit: (fit) => fits.push(fit),
+      onError: (error) => {
+        throw error;
+      },
+    }),
+  );
   const result = await run(record, { stream });
-  check(result.text === "All parts are read." && result.steps === PARTS + 1, `the loop ends after ${result.steps} steps with ${result.text}`);
+  check(
+    result.text === "All parts are read." && result.steps === PARTS + 1,
+    `the loop ends after ${result.steps} steps with ${result.text}`,
+  );
   check(Math.max(...result.server.requests.map(({ tokens }) => tokens)) + MAX_OUTPUT <= WINDOW, "a request over the window");
   check(fits.length >= 2 && fits.length === steps.filter(({ returned }) => returned).length, `${fits.length} fits`);
   for (const { tokensBefore, tokensAfter, summary, method } of fits) {
@@ -94,11 +126,17 @@ async function rescued(stream) {
   for (const [index, { given, returned }] of steps.entries()) {
     // What a step returns is what the next one is given, with the messages of the step.
     const carried = steps[index + 1]?.given.slice(0, (returned ?? given).length) ?? [];
-    check(carried.every((message, at) => message === (returned ?? given)[at]), `the messages of step ${index} are not carried forward`);
+    check(
+      carried.every((message, at) => message === (returned ?? given)[at]),
+      `the messages of step ${index} are not carried forward`,
+    );
     if (!returned) continue;
     const kept = returned.filter((message) => given.includes(message));
     check(kept.length === returned.length - 1 && kept.at(-1) === given.at(-1), `other messages than the given ones in step ${index}`);
-    check(kept.flatMap(({ content }) => content).some(({ type }) => type === "reasoning"), `the reasoning is lost in step ${index}`);
+    check(
+      kept.flatMap(({ content }) => content).some(({ type }) => type === "reasoning"),
+      `the reasoning is lost in step ${index}`,
+    );
   }
   return result;
 }
@@ -109,7 +147,10 @@ async function unchanged(home) {
     const [prepareStep, messages] = [fitMessages({ contextWindow: 1000 }), [{ role: "user", content: "Go on." }]];
     console.log(JSON.stringify([await prepareStep({ messages }) ?? null, await prepareStep({ messages }) ?? null]));`;
   const none = { ...process.env, ABRIDGED_BIN: "", PATH: join(home, "nowhere"), HOME: join(home, "nobody") };
-  const said = execFileSync("/bin/sh", ["-c", 'exec "$0" --input-type=module --eval "$1" 2>&1', process.execPath, script], { cwd: import.meta.dirname, env: none });
+  const said = execFileSync("/bin/sh", ["-c", 'exec "$0" --input-type=module --eval "$1" 2>&1', process.execPath, script], {
+    cwd: import.meta.dirname,
+    env: none,
+  });
   const warnings = said.toString().match(/AbridgedWarning: Messages stay as they are: The program abridged is not installed/g);
   check(said.includes("[null,null]") && warnings?.length === 1, `without a binary: ${said}`);
 
@@ -121,7 +162,12 @@ async function unchanged(home) {
 
 /** The daemon is killed in the middle of a loop, once before and once during a fit. */
 async function interrupted() {
-  const pids = () => execFileSync("sh", ["-c", `pgrep -P ${process.pid} abridged || true`]).toString().split("\n").filter(Boolean).map(Number);
+  const pids = () =>
+    execFileSync("sh", ["-c", `pgrep -P ${process.pid} abridged || true`])
+      .toString()
+      .split("\n")
+      .filter(Boolean)
+      .map(Number);
   let killed = 0;
   const errors = [];
   const prepareStep = fitMessages({ ...options, onError: (error) => errors.push(error) });
@@ -130,7 +176,10 @@ async function interrupted() {
     for (const pid of pids()) killed += Number(process.kill(pid, "SIGKILL"));
   });
   const result = await run(record);
-  check(killed === 2 && errors.length === 0 && result.text === "All parts are read.", `${killed} daemons killed: ${errors}, ${result.text}`);
+  check(
+    killed === 2 && errors.length === 0 && result.text === "All parts are read.",
+    `${killed} daemons killed: ${errors}, ${result.text}`,
+  );
 }
 
 /** Each message is summarized once: by a later step from the summary, by a later run from the messages. */
@@ -148,9 +197,20 @@ async function paidOnce() {
     },
   });
   const fits = [];
-  const prepareStep = fitMessages({ ...options, model: "editor/writer", client, onFit: (fit) => fits.push(fit), onError: (error) => { throw error; } });
+  const prepareStep = fitMessages({
+    ...options,
+    model: "editor/writer",
+    client,
+    onFit: (fit) => fits.push(fit),
+    onError: (error) => {
+      throw error;
+    },
+  });
   const { messages } = await run(prepareStep);
-  check(fits.length >= 2 && fits.every(({ method }) => method === "llm"), `the summaries are ${JSON.stringify(fits.map(({ method, rejected }) => [method, rejected]))}`);
+  check(
+    fits.length >= 2 && fits.every(({ method }) => method === "llm"),
+    `the summaries are ${JSON.stringify(fits.map(({ method, rejected }) => [method, rejected]))}`,
+  );
   const summarized = (number) => asked.filter((request) => request.includes(`The ship of part ${number} came`)).length;
   check(summarized(1) === 1 && summarized(12) === 1, `part 1 is summarized ${summarized(1)} times, and part 12 ${summarized(12)} times`);
   check(asked[1].includes("Summary 1."), "the second summary does not go on from the first");
@@ -159,7 +219,10 @@ async function paidOnce() {
   const before = asked.length;
   const history = [...structuredClone(messages), { role: "user", content: "And now?" }];
   const next = await prepareStep({ messages: history });
-  check(asked.length === before && next.messages[0].content.includes(`Summary ${before}.`), `the history is summarized ${asked.length - before} times more`);
+  check(
+    asked.length === before && next.messages[0].content.includes(`Summary ${before}.`),
+    `the history is summarized ${asked.length - before} times more`,
+  );
   check(next.messages.at(-1).content === "And now?" && next.messages.length < messages.length, "the messages of the next turn");
 
   // A call that ends where the summary ends keeps its newest message.
@@ -175,60 +238,124 @@ async function everyPart() {
   const image = new Uint8Array(Buffer.from("89504e470d0a1a0a0000000d49484452000001f4000001f40806000000", "hex"));
   const old = Array.from({ length: 12 }, (_, index) => [
     { role: "user", content: part(index) },
-    { role: "assistant", content: [{ type: "reasoning", text: "Hm." }, { type: "text", text: "Yes." }] },
+    {
+      role: "assistant",
+      content: [
+        { type: "reasoning", text: "Hm." },
+        { type: "text", text: "Yes." },
+      ],
+    },
   ]).flat();
   const output = (type, value) => ({ type: "tool-result", toolCallId: type, toolName: "read", output: { type, value } });
   const newest = [
-    { role: "user", content: [
-      { type: "text", text: "Look." },
-      { type: "image", image, mediaType: "image/png" },
-      { type: "file", data: new URL("https://example.com/ship.png"), mediaType: "image/png" },
-      { type: "file", data: Buffer.from("Ships and tides.").toString("base64"), mediaType: "text/plain", filename: "log.txt" },
-      { type: "file", data: { type: "data", data: image }, mediaType: "application/pdf", filename: "map.pdf" },
-    ] },
-    { role: "assistant", content: [
-      { type: "reasoning", text: "Five reads.", providerOptions: { loopback: { signature: "s" } } },
-      ...["text", "json", "content", "error-text", "error-json"].map((toolCallId) => ({ type: "tool-call", toolCallId, toolName: "read", input: { part: 1 } })),
-      { type: "tool-call", toolCallId: "search", toolName: "web_search", input: { query: "tides" }, providerExecuted: true },
-      { type: "tool-result", toolCallId: "search", toolName: "web_search", output: { type: "json", value: ["high"] } },
-      { type: "tool-approval-request", approvalId: "a", toolCallId: "text" },
-    ] },
+    {
+      role: "user",
+      content: [
+        { type: "text", text: "Look." },
+        { type: "image", image, mediaType: "image/png" },
+        { type: "file", data: new URL("https://example.com/ship.png"), mediaType: "image/png" },
+        { type: "file", data: Buffer.from("Ships and tides.").toString("base64"), mediaType: "text/plain", filename: "log.txt" },
+        { type: "file", data: { type: "data", data: image }, mediaType: "application/pdf", filename: "map.pdf" },
+      ],
+    },
+    {
+      role: "assistant",
+      content: [
+        { type: "reasoning", text: "Five reads.", providerOptions: { loopback: { signature: "s" } } },
+        ...["text", "json", "content", "error-text", "error-json"].map((toolCallId) => ({
+          type: "tool-call",
+          toolCallId,
+          toolName: "read",
+          input: { part: 1 },
+        })),
+        { type: "tool-call", toolCallId: "search", toolName: "web_search", input: { query: "tides" }, providerExecuted: true },
+        { type: "tool-result", toolCallId: "search", toolName: "web_search", output: { type: "json", value: ["high"] } },
+        { type: "tool-approval-request", approvalId: "a", toolCallId: "text" },
+      ],
+    },
     { role: "tool", content: [{ type: "tool-approval-response", approvalId: "a", approved: true }] },
-    { role: "tool", content: [
-      output("text", "One."), output("json", { two: [2] }), output("error-text", "Three."), output("error-json", { four: 4 }),
-      output("content", [{ type: "text", text: "Five." }, { type: "file", data: { type: "data", data: "AAAA" }, mediaType: "image/png" }]),
-    ] },
+    {
+      role: "tool",
+      content: [
+        output("text", "One."),
+        output("json", { two: [2] }),
+        output("error-text", "Three."),
+        output("error-json", { four: 4 }),
+        output("content", [
+          { type: "text", text: "Five." },
+          { type: "file", data: { type: "data", data: "AAAA" }, mediaType: "image/png" },
+        ]),
+      ],
+    },
     { role: "assistant", content: "Done." },
     { role: "user", content: "And now?" },
   ];
   const system = [{ role: "system", content: "You report." }];
   const asked = [];
   const daemon = await connect();
-  const client = { fit: (params, options) => { asked.push(params); return daemon.fit(params, options); } };
-  const onError = (error) => { throw error; };
+  const client = {
+    fit: (params, options) => {
+      asked.push(params);
+      return daemon.fit(params, options);
+    },
+  };
+  const onError = (error) => {
+    throw error;
+  };
   const prepareStep = fitMessages({ ...options, client, onError });
   const { messages } = await prepareStep({ messages: [...system, ...old, ...newest], instructions: [{ role: "system", content: rule }] });
-  check(messages[0] === system[0] && messages[1].role === "user" && messages[1].content.includes("<summary>"), "the system message and the summary");
-  check(newest.every((message, index) => message === messages.at(index - newest.length)), "the newest messages are not the same");
+  check(
+    messages[0] === system[0] && messages[1].role === "user" && messages[1].content.includes("<summary>"),
+    "the system message and the summary",
+  );
+  check(
+    newest.every((message, index) => message === messages.at(index - newest.length)),
+    "the newest messages are not the same",
+  );
   check(messages.length < old.length && old.includes(messages[2]), "too many or too few messages are kept");
   const blocks = asked[0].messages.flatMap(({ content }) => content);
   const calls = blocks.filter(({ type }) => type === "toolCall").map(({ id }) => id);
   const answered = asked[0].messages.filter(({ role }) => role === "toolResult").map(({ toolCallId }) => toolCallId);
   check(calls.length === 5 && calls.every((id) => answered.includes(id)), `the calls ${calls} have the results ${answered}`);
-  check(blocks.some(({ text }) => text?.includes("tides")) && blocks.some(({ text }) => text?.includes("high")), "a provider's own tool is lost");
+  check(
+    blocks.some(({ text }) => text?.includes("tides")) && blocks.some(({ text }) => text?.includes("high")),
+    "a provider's own tool is lost",
+  );
 
-  const [many, few] = await Promise.all([undefined, 1000].map((keepRecentTokens) => fitMessages({ ...options, keepRecentTokens, client, onError })({ messages: [...old, ...old] })));
-  check(few.messages.length < many.messages.length && few.messages.at(-1) === old.at(-1), `${few.messages.length} and ${many.messages.length} messages are kept`);
+  const [many, few] = await Promise.all(
+    [undefined, 1000].map((keepRecentTokens) =>
+      fitMessages({ ...options, keepRecentTokens, client, onError })({ messages: [...old, ...old] }),
+    ),
+  );
+  check(
+    few.messages.length < many.messages.length && few.messages.at(-1) === old.at(-1),
+    `${few.messages.length} and ${many.messages.length} messages are kept`,
+  );
 
   // Messages that fit stay. Each part adds to the size of the same messages without it.
   const size = async (message) => {
     let size;
-    const client = { fit: (params, options) => daemon.fit(params, options).then((answer) => { size = answer.tokensBefore; return answer; }) };
-    check((await fitMessages({ contextWindow: 100_000, client, onError })({ messages: [...old, message] })) === undefined, "messages that fit");
+    const client = {
+      fit: (params, options) =>
+        daemon.fit(params, options).then((answer) => {
+          size = answer.tokensBefore;
+          return answer;
+        }),
+    };
+    check(
+      (await fitMessages({ contextWindow: 100_000, client, onError })({ messages: [...old, message] })) === undefined,
+      "messages that fit",
+    );
     return size;
   };
   const empty = await size({ role: "user", content: "" });
-  const expected = [[1, 20], [300, 400], [1000, 2000], [1, 20], [1000, 2000]];
+  const expected = [
+    [1, 20],
+    [300, 400],
+    [1000, 2000],
+    [1, 20],
+    [1000, 2000],
+  ];
   for (const [index, [least, most]] of expected.entries()) {
     const more = (await size({ role: "user", content: [newest[0].content[index]] })) - empty;
     check(least <= more && more <= most, `part ${index} of a message counts ${more} tokens`);
@@ -236,11 +363,28 @@ async function everyPart() {
   check((await size({ role: "assistant", content: [{ type: "reasoning", text: part(1) }] })) - empty > 500, "reasoning is not counted");
 
   // One result that is larger than the window is shortened; its call and the other result stay.
-  const reads = { role: "assistant", content: ["a", "b"].map((toolCallId) => ({ type: "tool-call", toolCallId, toolName: "read", input: { part: 1 } })) };
-  const results = { role: "tool", content: ["a", "b"].map((toolCallId) => ({ type: "tool-result", toolCallId, toolName: "read", output: { type: "text", value: toolCallId === "a" ? part(1).repeat(30) : "Short." } })) };
+  const reads = {
+    role: "assistant",
+    content: ["a", "b"].map((toolCallId) => ({ type: "tool-call", toolCallId, toolName: "read", input: { part: 1 } })),
+  };
+  const results = {
+    role: "tool",
+    content: ["a", "b"].map((toolCallId) => ({
+      type: "tool-result",
+      toolCallId,
+      toolName: "read",
+      output: { type: "text", value: toolCallId === "a" ? part(1).repeat(30) : "Short." },
+    })),
+  };
   const large = await prepareStep({ messages: [{ role: "user", content: prompt }, reads, results] });
   const [summary, call, result] = large.messages;
-  check(large.messages.length === 3 && summary.role === "user" && call === reads, `a large result: ${JSON.stringify(large.messages).slice(0, 300)}`);
-  check(result.content[0].output.value.length < 60_000 && result.content[0].toolCallId === "a" && result.content[1] === results.content[1], "the results");
+  check(
+    large.messages.length === 3 && summary.role === "user" && call === reads,
+    `a large result: ${JSON.stringify(large.messages).slice(0, 300)}`,
+  );
+  check(
+    result.content[0].output.value.length < 60_000 && result.content[0].toolCallId === "a" && result.content[1] === results.content[1],
+    "the results",
+  );
   await daemon.close();
 }

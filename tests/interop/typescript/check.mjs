@@ -6,7 +6,10 @@ export function check(holds, what) {
 /** The error of a promise that must fail. */
 export async function refusal(promise) {
   const missing = Symbol("no error");
-  const error = await promise.then(() => missing, (error) => error);
+  const error = await promise.then(
+    () => missing,
+    (error) => error,
+  );
   check(error !== missing, "a call that must fail succeeds");
   return error;
 }

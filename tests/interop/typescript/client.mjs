@@ -14,7 +14,13 @@ const turn = (number) => [
   { role: "user", content: `What is step ${number}?` },
   { role: "assistant", content: `Step ${number}: Größe, 東京 and 🚢 stay as they are.\u2028 `.repeat(12), stopReason: "stop" },
 ];
-const next = (client, event) => new Promise((resolve) => { const stop = client.on(event, (params) => { stop(); resolve(params); }); });
+const next = (client, event) =>
+  new Promise((resolve) => {
+    const stop = client.on(event, (params) => {
+      stop();
+      resolve(params);
+    });
+  });
 
 export async function callsAndErrors(home) {
   const client = await connect({ clientInfo: { name: "test", version: "1" } });
@@ -36,7 +42,10 @@ export async function callsAndErrors(home) {
   const { entryIds } = await client.call("session/append", { sessionId: other.sessionId, messages: turn(1) });
   check(events.length === 0, "an event came before the answer that introduces it");
   const settled = [];
-  const failing = client.onEvent(() => { failing(); throw new Error("a listener that fails"); });
+  const failing = client.onEvent(() => {
+    failing();
+    throw new Error("a listener that fails");
+  });
   const warned = once(process, "warning");
   const stop = client.onEvent(({ event }) => settled.push(event.type), { sessionId: session.sessionId });
   for (let number = 0; number < 60; number++) await client.call("session/append", { sessionId: session.sessionId, messages: turn(number) });
@@ -49,16 +58,31 @@ export async function callsAndErrors(home) {
   await client.call("ping");
   check(settled.length === before, "a listener that was removed is called");
   const seen = events.filter(({ sessionId }) => sessionId === session.sessionId).map(({ seq }) => seq);
-  check(seen.every((seq, index) => seq === seen[0] + index), "the events are not in order");
-  check(events.some(({ entryId }) => entryId === entryIds[0]), "an event of another session did not come");
+  check(
+    seen.every((seq, index) => seq === seen[0] + index),
+    "the events are not in order",
+  );
+  check(
+    events.some(({ entryId }) => entryId === entryIds[0]),
+    "an event of another session did not come",
+  );
 
   const large = "The wind blows. ".repeat(330_000);
   const { session: wide } = await client.call("session/new", { cwd: home, contextWindow: 10_000_000 });
   await client.call("session/append", { sessionId: wide.sessionId, messages: [{ role: "user", content: large }] });
   const { messages } = await client.call("session/context", { sessionId: wide.sessionId });
-  check(large.length > 5_000_000 && [messages[0].content].flat().map((block) => block.text ?? block).join("") === large, "a line of 5 MB");
+  check(
+    large.length > 5_000_000 &&
+      [messages[0].content]
+        .flat()
+        .map((block) => block.text ?? block)
+        .join("") === large,
+    "a line of 5 MB",
+  );
 
-  const tooLarge = await refusal(client.call("session/append", { sessionId: wide.sessionId, messages: [{ role: "user", content: "x".repeat(68_000_000) }] }));
+  const tooLarge = await refusal(
+    client.call("session/append", { sessionId: wide.sessionId, messages: [{ role: "user", content: "x".repeat(68_000_000) }] }),
+  );
   check(tooLarge.code === "frame_too_large" && tooLarge.message.includes("session/append"), `a request over the limit is ${tooLarge}`);
 
   const { pid } = client;
@@ -82,18 +106,25 @@ export async function cancelsAndCallbacks(home) {
   });
   const open = async () => {
     const { session } = await client.call("session/new", { cwd: home, model: "editor/writer", contextWindow: 16_384 });
-    for (let number = 0; number < 20; number++) await client.call("session/append", { sessionId: session.sessionId, messages: turn(number) });
+    for (let number = 0; number < 20; number++)
+      await client.call("session/append", { sessionId: session.sessionId, messages: turn(number) });
     return { sessionId: session.sessionId, keepRecentTokens: 500, wait: true };
   };
   const hooks = [];
   client.onEvent(({ event }) => event.type === "hook_end" && hooks.push(`${event.hook} ${event.outcome}`));
   const { result } = await client.call("session/compact", await open());
-  check(result.method === "llm" && result.summary.includes("Go through the steps."), `no summary of the callback: ${JSON.stringify(result)}`);
+  check(
+    result.method === "llm" && result.summary.includes("Go through the steps."),
+    `no summary of the callback: ${JSON.stringify(result)}`,
+  );
   check(hooks.join().includes("session_compacting ok"), `the hook ended with ${hooks}`);
 
   mode = "fail";
   const failed = (await client.call("session/compact", await open())).result;
-  check(failed.method === "extractive" && JSON.stringify(failed.rejected).includes("the model of the test is out"), "the error of a callback is lost");
+  check(
+    failed.method === "extractive" && JSON.stringify(failed.rejected).includes("the model of the test is out"),
+    "the error of a callback is lost",
+  );
 
   mode = "hang";
   const compact = await open();
@@ -118,10 +149,16 @@ export async function restarts(home) {
   const open = async (params) => (await client.call("session/new", { cwd: home, ...params })).session;
   const settings = { compaction: { keepRecentTokens: 4321 } };
   const [kept, configured, ephemeral, closed] = [
-    await open({ contextWindow: 17_000, settings }), await open({ contextWindow: 18_000 }), await open({ ephemeral: true }), await open({}),
+    await open({ contextWindow: 17_000, settings }),
+    await open({ contextWindow: 18_000 }),
+    await open({ ephemeral: true }),
+    await open({}),
   ];
   const path = join(home, "elsewhere.jsonl");
-  writeFileSync(path, JSON.stringify({ type: "session", version: 3, id: "elsewhere", timestamp: "2026-01-01T00:00:00.000Z", cwd: home }) + "\n");
+  writeFileSync(
+    path,
+    JSON.stringify({ type: "session", version: 3, id: "elsewhere", timestamp: "2026-01-01T00:00:00.000Z", cwd: home }) + "\n",
+  );
   const { session: loaded } = await client.call("session/load", { path, contextWindow: 19_000 });
   await client.call("session/configure", { sessionId: loaded.sessionId, contextWindow: 20_000 });
   await client.call("session/append", { sessionId: kept.sessionId, messages: turn(1) });
@@ -130,7 +167,9 @@ export async function restarts(home) {
   const [exited, reconnected] = [next(client, "exit"), next(client, "reconnected")];
   const { pid } = client;
   // An append without an answer: whether it was stored is unknown, so the client does not repeat it.
-  const lost = refusal(client.call("session/append", { sessionId: kept.sessionId, messages: [{ role: "user", content: "x".repeat(3_000_000) }] }));
+  const lost = refusal(
+    client.call("session/append", { sessionId: kept.sessionId, messages: [{ role: "user", content: "x".repeat(3_000_000) }] }),
+  );
   // A call that is made in answer to the failure waits for the next daemon.
   const waiting = lost.then(() => client.call("session/status", { sessionId: kept.sessionId }));
   process.kill(pid, "SIGKILL");
@@ -141,8 +180,10 @@ export async function restarts(home) {
   check((await exited).willRestart, "the exit is not reported");
   const statuses = Object.fromEntries((await reconnected).sessions.map(({ sessionId, status }) => [sessionId, status]));
   check(client.pid !== pid && isAlive(client.pid), "there is no new daemon");
-  check(statuses[kept.sessionId] === "expired" && statuses[configured.sessionId] === "expired" && statuses[ephemeral.sessionId] === "lost",
-    `the sessions are ${JSON.stringify(statuses)}`);
+  check(
+    statuses[kept.sessionId] === "expired" && statuses[configured.sessionId] === "expired" && statuses[ephemeral.sessionId] === "lost",
+    `the sessions are ${JSON.stringify(statuses)}`,
+  );
   check(!(closed.sessionId in statuses) && Object.keys(statuses).length === 4, "other sessions are opened again");
   const { settings: inForce } = await client.call("settings/get", { sessionId: kept.sessionId });
   check(inForce.compaction.keepRecentTokens === 4321, "the settings of a session are lost");
@@ -158,18 +199,29 @@ export async function restarts(home) {
 export async function givesUp(home) {
   const [once, broken] = [join(home, "once"), join(home, "broken")];
   const binary = process.env.ABRIDGED_BIN;
-  writeFileSync(broken, `#!/bin/sh\n[ -e '${once}' ] && { echo 'the disk is on fire' >&2; exit 3; }\ntouch '${once}'\nexec '${binary}' "$@"\n`);
+  writeFileSync(
+    broken,
+    `#!/bin/sh\n[ -e '${once}' ] && { echo 'the disk is on fire' >&2; exit 3; }\ntouch '${once}'\nexec '${binary}' "$@"\n`,
+  );
   chmodSync(broken, 0o755);
   const client = await connect({ binary: broken });
   const exits = [];
-  const over = new Promise((resolve) => client.on("exit", (exit) => { exits.push(exit); if (!exit.willRestart) resolve(exit); }));
+  const over = new Promise((resolve) =>
+    client.on("exit", (exit) => {
+      exits.push(exit);
+      if (!exit.willRestart) resolve(exit);
+    }),
+  );
   const first = next(client, "exit");
   process.kill(client.pid, "SIGKILL");
   check((await first).error.signal === "SIGKILL", "the first end");
   const waiting = refusal(client.call("ping"));
   const { error } = await over;
   check(exits.length === 6, `it was started ${exits.length - 1} times`);
-  check(error.exitCode === 3 && error.stderr === "the disk is on fire" && error.message.includes("the disk is on fire"), `the end is ${error}`);
+  check(
+    error.exitCode === 3 && error.stderr === "the disk is on fire" && error.message.includes("the disk is on fire"),
+    `the end is ${error}`,
+  );
   check((await waiting) === error && (await refusal(client.call("ping"))) === error, "calls wait for nothing");
   await client.close();
 
@@ -180,13 +232,24 @@ export async function givesUp(home) {
 /** Each process ends by itself, and so does its daemon. */
 export async function leavesNothing(home) {
   const run = (script, env = {}) =>
-    promisify(execFile)(process.execPath, ["--input-type=module", "--eval", script], { cwd: import.meta.dirname, env: { ...process.env, ...env }, timeout: 20_000 });
+    promisify(execFile)(process.execPath, ["--input-type=module", "--eval", script], {
+      cwd: import.meta.dirname,
+      env: { ...process.env, ...env },
+      timeout: 20_000,
+    });
 
   const none = { ABRIDGED_BIN: "", PATH: join(home, "nowhere"), HOME: join(home, "nobody") };
-  const script = `import { connect } from "abridged-client"; await connect().catch((error) => console.log(JSON.stringify([error.name, error.message, error.places])));`;
+  const script = `import { connect } from "abridged-client";
+    await connect().catch((error) => console.log(JSON.stringify([error.name, error.message, error.places])));`;
   const [name, message, places] = JSON.parse((await run(script, none)).stdout);
-  check(name === "BinaryNotFound" && message.includes("cargo install abridged") && message.includes("ABRIDGED_BIN"), `a missing binary is ${message}`);
-  check(places.length === 5 && places.some((place) => place.includes(none.PATH)) && places.some((place) => place.includes(none.HOME)), `the places are ${places}`);
+  check(
+    name === "BinaryNotFound" && message.includes("cargo install abridged") && message.includes("ABRIDGED_BIN"),
+    `a missing binary is ${message}`,
+  );
+  check(
+    places.length === 5 && places.some((place) => place.includes(none.PATH)) && places.some((place) => place.includes(none.HOME)),
+    `the places are ${places}`,
+  );
   const wrong = await refusal(connect({ binary: join(home, "nowhere") }));
   check(wrong instanceof BinaryNotFound && wrong.places.length === 1, "another binary takes the place of a chosen one");
 

@@ -37,12 +37,23 @@ console.log(`typescript: ok, ${events} events, ${steps} steps`);
 function install() {
   const copy = join(home, "repository");
   const files = ["src", "package.json", "tsconfig.json", "README.md"].map((name) => `clients/typescript/${name}`);
-  for (const path of [...files, "protocol/abridged.d.ts", "LICENSE-APACHE", "LICENSE-MIT"]) cpSync(join(root, path), join(copy, path), { recursive: true });
+  for (const path of [...files, "protocol/abridged.d.ts", "LICENSE-APACHE", "LICENSE-MIT"])
+    cpSync(join(root, path), join(copy, path), { recursive: true });
   rmSync(join(copy, "clients/typescript/src/protocol.ts"), { force: true });
   symlinkSync(join(here, "node_modules"), join(copy, "node_modules"));
   npm(join(copy, "clients/typescript"), "pack", "--pack-destination", home);
   // The binary is that of ABRIDGED_BIN, so the packages that carry one are left out.
-  npm(here, "install", "--no-save", "--offline", "--omit=optional", "--ignore-scripts", "--no-audit", "--no-fund", join(home, "abridged-client-0.1.0.tgz"));
+  npm(
+    here,
+    "install",
+    "--no-save",
+    "--offline",
+    "--omit=optional",
+    "--ignore-scripts",
+    "--no-audit",
+    "--no-fund",
+    join(home, "abridged-client-0.1.0.tgz"),
+  );
 }
 
 function npm(cwd, ...args) {
@@ -59,8 +70,28 @@ function compile() {
   });
   check(programs.length === 3, `the README has ${programs.length} programs`);
   symlinkSync(join(here, "node_modules"), join(home, "node_modules"));
-  for (const [module, resolution] of [["nodenext", "nodenext"], ["esnext", "bundler"]]) {
-    const flags = ["--strict", "--noEmit", "--skipLibCheck", "--target", "es2022", "--types", "node", "--typeRoots", join(here, "node_modules/@types"), "--module", module, "--moduleResolution", resolution];
-    execFileSync(process.execPath, [join(here, "node_modules/typescript/bin/tsc"), ...flags, join(here, "typed.ts"), ...programs], { cwd: here, stdio: ["ignore", 2, 2] });
+  for (const [module, resolution] of [
+    ["nodenext", "nodenext"],
+    ["esnext", "bundler"],
+  ]) {
+    const flags = [
+      "--strict",
+      "--noEmit",
+      "--skipLibCheck",
+      "--target",
+      "es2022",
+      "--types",
+      "node",
+      "--typeRoots",
+      join(here, "node_modules/@types"),
+      "--module",
+      module,
+      "--moduleResolution",
+      resolution,
+    ];
+    execFileSync(process.execPath, [join(here, "node_modules/typescript/bin/tsc"), ...flags, join(here, "typed.ts"), ...programs], {
+      cwd: here,
+      stdio: ["ignore", 2, 2],
+    });
   }
 }

@@ -16,15 +16,22 @@ export async function startModel(window, answer) {
     const body = JSON.parse(Buffer.concat(parts).toString("utf8"));
     const tokens = tokensOf(body);
     requests.push({ body, tokens });
-    const problem = tokens + (body.max_tokens ?? 0) > window ? `This model's maximum context length is ${window} tokens, not ${tokens}.` : unanswered(body);
-    if (problem) return response.writeHead(400, { "content-type": "application/json" }).end(JSON.stringify({ error: { message: problem } }));
+    const problem =
+      tokens + (body.max_tokens ?? 0) > window
+        ? `This model's maximum context length is ${window} tokens, not ${tokens}.`
+        : unanswered(body);
+    if (problem)
+      return response.writeHead(400, { "content-type": "application/json" }).end(JSON.stringify({ error: { message: problem } }));
     const { text = null, reasoning, calls } = await answer(body);
     const message = {
       role: "assistant",
       content: text,
       reasoning_content: reasoning,
       tool_calls: calls?.map((call, index) => ({
-        index, id: call.id, type: "function", function: { name: call.name, arguments: JSON.stringify(call.arguments) },
+        index,
+        id: call.id,
+        type: "function",
+        function: { name: call.name, arguments: JSON.stringify(call.arguments) },
       })),
     };
     const usage = { prompt_tokens: tokens, completion_tokens: 10, total_tokens: tokens + 10 };
@@ -34,7 +41,8 @@ export async function startModel(window, answer) {
       response.writeHead(200, { "content-type": "application/json" });
       return response.end(JSON.stringify({ ...frame, object: "chat.completion", choices: [{ index: 0, message, finish_reason }], usage }));
     }
-    const chunk = (choices, more) => response.write(`data: ${JSON.stringify({ ...frame, object: "chat.completion.chunk", choices, ...more })}\n\n`);
+    const chunk = (choices, more) =>
+      response.write(`data: ${JSON.stringify({ ...frame, object: "chat.completion.chunk", choices, ...more })}\n\n`);
     response.writeHead(200, { "content-type": "text/event-stream" });
     chunk([{ index: 0, delta: message, finish_reason: null }]);
     chunk([{ index: 0, delta: {}, finish_reason }], { usage });
@@ -43,7 +51,11 @@ export async function startModel(window, answer) {
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const baseURL = `http://127.0.0.1:${server.address().port}/v1`;
-  const close = () => new Promise((resolve) => { server.close(resolve); server.closeAllConnections(); });
+  const close = () =>
+    new Promise((resolve) => {
+      server.close(resolve);
+      server.closeAllConnections();
+    });
   return { baseURL, requests, close };
 }
 

@@ -40,7 +40,9 @@ try {
   else if (error instanceof AbridgedError && error.code === "busy") console.log(error.retryable, error.rpcCode, context);
 }
 
-const tools = { read: tool({ description: "Reads a part.", inputSchema: z.object({ part: z.number() }), execute: ({ part }) => `${part}` }) };
+const tools = {
+  read: tool({ description: "Reads a part.", inputSchema: z.object({ part: z.number() }), execute: ({ part }) => `${part}` }),
+};
 const prepareStep = fitMessages({ contextWindow: 16_384, maxOutputTokens: 4096, model: "openai/gpt-5", tools });
 await generateText({ model, tools, prompt: "Read.", stopWhen: stepCountIs(9), prepareStep });
 await generateText({
