@@ -203,15 +203,17 @@ class Compactor {
   /** Of a session with a file. The daemon gets no right to write to it. */
   async #ofFile(client: Client, path: string, contextWindow: number, job: Job): Promise<Compaction> {
     const { wish, signal } = job;
-    const load = { path, readOnly: true, ...this.#surroundings(job.ctx, job.model), contextWindow };
+    const { instructions, keepRecentTokens } = wish;
+    // As a setting and not as a param of the call, the number gives way to the window and to messages that no model has read.
+    const settings = { compaction: defined({ keepRecentTokens }) };
+    const load = { path, readOnly: true, settings, ...this.#surroundings(job.ctx, job.model), contextWindow };
     const { sessionId } = (await client.call("session/load", load, { signal })).session;
     try {
-      const { instructions, keepRecentTokens } = wish;
       const params: Params<"session/compact"> = {
         sessionId,
         apply: false,
         wait: true,
-        ...defined({ leafEntryId: wish.branch.at(-1)?.id, instructions, keepRecentTokens }),
+        ...defined({ leafEntryId: wish.branch.at(-1)?.id, instructions }),
         ...(!wish.asksModel && { method: "extractive" }),
       };
       const answer = await client.call("session/compact", params, { signal });
@@ -227,13 +229,15 @@ class Compactor {
 
   /** Of a session without a file: its messages are fitted, and nothing is stored. */
   async #ofMemory(client: Client, contextWindow: number, job: Job): Promise<Compaction> {
-    const { instructions, keepRecentTokens, branch } = job.wish;
+    const { instructions, keepRecentTokens = Infinity, branch } = job.wish;
     const { previousSummary, kept } = contextOf(branch);
     const { systemPrompt: system, ...surroundings } = this.#surroundings(job.ctx, job.model);
     const fit: Params<"context/fit"> = {
       ...surroundings,
-      ...defined({ system, previousSummary, instructions, keepRecentTokens }),
+      ...defined({ system, previousSummary, instructions }),
       contextWindow,
+      // pi's default is larger than a small window.
+      keepRecentTokens: Math.min(keepRecentTokens, Math.floor(contextWindow / 4)),
       messages: kept.map(({ message }) => message as Params<"context/fit">["messages"][number]),
     };
     const answer = await client.fit(fit, { signal: job.signal });

@@ -1,13 +1,13 @@
-// pi from its published packages, in RPC mode, with a home of its own.
+// pi from its published packages, in RPC mode, under a home of its own.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
-/** pi's program under a home of its own, with one model at `baseUrl`. It sends nothing anywhere else. */
-export function installPi(cli, home, baseUrl, { contextWindow = 200_000, compaction = {} } = {}) {
+/** The program and its files for one model at `baseUrl`. pi sends nothing anywhere else. */
+function install(cli, home, { baseUrl, contextWindow = 200_000, compaction = {} }) {
   const agent = join(home, "agent");
   mkdirSync(agent, { recursive: true });
   const model = { id: "loopback", name: "Loopback", input: ["text"], contextWindow, maxTokens: 2048 };
@@ -22,17 +22,20 @@ export function installPi(cli, home, baseUrl, { contextWindow = 200_000, compact
     PATH: process.env.PATH, HOME: home, TMPDIR: process.env.TMPDIR ?? "/tmp", LANG: "C.UTF-8",
     PI_CODING_AGENT_DIR: agent, PI_OFFLINE: "1", PI_SKIP_VERSION_CHECK: "1", PI_TELEMETRY: "0",
   };
-  const args = ["--model", "local/loopback", "--offline", "--no-extensions", "--no-skills", "--no-context-files",
+  const args = [cli, "--model", "local/loopback", "--offline", "--no-extensions", "--no-skills", "--no-context-files",
     "--no-prompt-templates", "--no-approve", "--mode", "rpc"];
-  return { program: process.execPath, args: [cli, ...args], env };
+  return { args, env };
 }
 
 /**
- * Starts pi. `ask` sends a command and gives its `data`; `prompt` waits for the end of the run and gives its last message; `next` waits for
- * a frame. `frames` has all frames but answers, in order.
+ * Starts pi. `ask` sends a command and gives its `data`. `prompt` gives the last message of the run that it starts. `next` waits for a frame.
+ * `frames` has all frames but the answers to commands.
  */
-export function startPi({ program, args, env }, cwd, more, variables = {}) {
-  const child = spawn(program, [...args, ...more], { cwd, env: { ...env, ...variables }, stdio: ["pipe", "pipe", "pipe"] });
+export function startPi(cli, home, cwd, options) {
+  const { args, env } = install(cli, home, options);
+  const child = spawn(process.execPath, [...args, ...options.args], { cwd, env: { ...env, ...options.env }, stdio: ["pipe", "pipe", "pipe"] });
+  const kill = () => child.kill("SIGKILL");
+  process.on("exit", kill);
   let errors = "";
   child.stderr.on("data", (data) => { errors = (errors + data).slice(-4000); });
   const frames = [];
@@ -52,6 +55,7 @@ export function startPi({ program, args, env }, cwd, more, variables = {}) {
     else reject(new Error(`${frame.command}: ${frame.error}`));
   });
   child.on("exit", (code) => {
+    process.off("exit", kill);
     for (const { reject } of waiting.values()) reject(new Error(`pi ended with ${code}: ${errors}`));
   });
   const ask = (type, params = {}) => new Promise((resolve, reject) => {
@@ -74,12 +78,12 @@ export function startPi({ program, args, env }, cwd, more, variables = {}) {
     return frames.findLast(({ type }) => type === "agent_end").messages.at(-1);
   };
   const end = async () => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
     const exited = once(child, "exit");
     child.stdin.end();
+    const late = setTimeout(kill, 5000);
     await exited;
+    clearTimeout(late);
   };
-  return { ask, prompt, next, frames, end, kill: () => child.kill("SIGKILL") };
+  return { ask, prompt, next, frames, end };
 }
-
-/** The entries of a session file. */
-export const entriesOf = (path) => readFileSync(path, "utf8").trim().split("\n").map((line) => JSON.parse(line));
