@@ -108,12 +108,14 @@ class Compactor {
     const { tokensBefore: tokens, settings } = event.preparation;
     const { keepRecentTokens } = settings;
     const made = await this.#compact({ branch, tokens, instructions, keepRecentTokens, asksModel: this.#asksModel, signal }, ctx);
-    if (made && made.firstKeptEntryId !== null) {
-      const { summary, firstKeptEntryId, tokensBefore, details, usage } = made;
-      return { compaction: { summary, firstKeptEntryId, tokensBefore, details, ...(usage && { usage }) } };
+    if (!made) {
+      this.#finished = requestOf(branch);
+      return signal.aborted ? { cancel: true } : undefined;
     }
-    this.#finished = requestOf(branch);
-    return signal.aborted ? { cancel: true } : undefined;
+    const { summary, tokensBefore, details, usage } = made;
+    // The hosts take null for a compaction that keeps nothing, and their types do not say so.
+    const firstKeptEntryId = made.firstKeptEntryId as string;
+    return { compaction: { summary, firstKeptEntryId, tokensBefore, details, ...(usage && { usage }) } };
   }
 
   /**
@@ -129,8 +131,10 @@ class Compactor {
     const made = await this.#compact({ branch, tokens: ctx.getContextUsage()?.tokens, asksModel: false }, ctx);
     if (!made) return undefined;
     const { summary, firstKeptEntryId, details } = made;
-    const withoutRefusal = { type: "context_edit", targetId: refused.id, replacement: null } as const;
-    return { entries: [withoutRefusal, { type: "compaction", summary, firstKeptEntryId, details }], continue: true };
+    const compaction = { type: "compaction", summary, firstKeptEntryId, details } as const;
+    const omission = { type: "context_edit", targetId: refused.id, replacement: null } as const;
+    const isOmitted = branch.some((entry) => entry.type === "context_edit" && entry.targetId === refused.id);
+    return { entries: isOmitted ? [compaction] : [omission, compaction], continue: true };
   }
 
   noteRefusal(message: MessageEntry["message"]): void {
@@ -177,10 +181,10 @@ class Compactor {
     this.#job = job;
     ctx.ui.setStatus(KEY, "abridged: compacting");
     try {
-      const client = await this.#connect();
-      const window = await this.#window(client, wish, model, signal);
+      const client = await unlessAborted(this.#connect(), signal);
+      const window = await this.#window(wish, model, client, signal);
       const file = fileOf(ctx);
-      const made = file ? await this.#ofFile(client, file, window, job) : await this.#ofMemory(client, window, job);
+      const made = file ? await this.#ofFile(file, window, job, client) : await this.#ofMemory(window, job, client);
       const seconds = ((performance.now() - started) / 1000).toFixed(1);
       this.#last = `Last compaction: ${count(made.tokensBefore)} to ${count(made.tokensAfter)} tokens in ${seconds} s, ${made.author}.`;
       this.#notified = undefined;
@@ -201,12 +205,12 @@ class Compactor {
   }
 
   /** Of a session with a file. The daemon gets no right to write to it. */
-  async #ofFile(client: Client, path: string, contextWindow: number, job: Job): Promise<Compaction> {
+  async #ofFile(path: string, contextWindow: number | undefined, job: Job, client: Client): Promise<Compaction> {
     const { wish, signal } = job;
     const { instructions, keepRecentTokens } = wish;
     // As a setting and not as a param of the call, the number gives way to the window and to messages that no model has read.
     const settings = { compaction: defined({ keepRecentTokens }) };
-    const load = { path, readOnly: true, settings, ...this.#surroundings(job.ctx, job.model), contextWindow };
+    const load = { path, readOnly: true, settings, ...this.#surroundings(job.ctx, job.model), ...defined({ contextWindow }) };
     const { sessionId } = (await client.call("session/load", load, { signal })).session;
     try {
       const params: Params<"session/compact"> = {
@@ -228,16 +232,16 @@ class Compactor {
   }
 
   /** Of a session without a file: its messages are fitted, and nothing is stored. */
-  async #ofMemory(client: Client, contextWindow: number, job: Job): Promise<Compaction> {
-    const { instructions, keepRecentTokens = Infinity, branch } = job.wish;
+  async #ofMemory(contextWindow: number | undefined, job: Job, client: Client): Promise<Compaction> {
+    const { instructions, keepRecentTokens: keep = Infinity, branch } = job.wish;
+    // pi's default is larger than a small window.
+    const keepRecentTokens = Math.min(keep, Math.floor((contextWindow ?? Infinity) / 4));
     const { previousSummary, kept } = contextOf(branch);
     const { systemPrompt: system, ...surroundings } = this.#surroundings(job.ctx, job.model);
     const fit: Params<"context/fit"> = {
       ...surroundings,
-      ...defined({ system, previousSummary, instructions }),
-      contextWindow,
-      // pi's default is larger than a small window.
-      keepRecentTokens: Math.min(keepRecentTokens, Math.floor(contextWindow / 4)),
+      ...defined({ system, previousSummary, instructions, contextWindow }),
+      ...(keepRecentTokens < Infinity && { keepRecentTokens }),
       messages: kept.map(({ message }) => message as Params<"context/fit">["messages"][number]),
     };
     const answer = await client.fit(fit, { signal: job.signal });
@@ -264,24 +268,26 @@ class Compactor {
    * The window that the server enforces. The newest refusal of the model states it, or bounds it by its own size. A larger answer after the
    * refusal takes it back.
    */
-  async #window(client: Client, { branch, tokens }: Pick<Wish, "branch" | "tokens">, model: Model, signal?: AbortSignal): Promise<number> {
+  async #window({ branch, tokens }: Pick<Wish, "branch" | "tokens">, model: Model, client: Client, signal?: AbortSignal) {
+    // oh-my-pi has null for an unknown window.
+    const known = model.contextWindow || undefined;
     const isOfModel = (answer: Answer) => answer.provider === model.provider && answer.model === model.id;
     const answers = branch.filter(isAnswer).map(({ message }) => message).filter(isOfModel);
     const noted = this.#refusal && isOfModel(this.#refusal) ? [this.#refusal] : [];
     const refusal = [...answers.filter(isRefusal), ...noted].at(-1);
     this.#served = undefined;
-    if (!refusal) return model.contextWindow;
+    if (!refusal) return known;
     const later = answers.filter(({ timestamp, stopReason }) => timestamp > refusal.timestamp && stopReason !== "error");
     const taken = Math.max(0, ...later.map(({ usage }) => usage.input + usage.cacheRead + usage.cacheWrite));
-    const bound = (await this.#stated(client, refusal, model.contextWindow, signal)) ?? (later.length === 0 ? tokens : undefined);
-    if (bound == null || bound >= model.contextWindow || bound < taken) return model.contextWindow;
+    const bound = (await this.#stated(refusal, known, client, signal)) ?? (later.length === 0 ? tokens : undefined);
+    if (bound == null || bound >= (known ?? Infinity) || bound < taken) return known;
     this.#served = { model: nameOf(model), window: bound };
     return bound;
   }
 
   /** The window that a refusal states, in the words of its provider. The daemon reads them in a session of two messages. */
-  async #stated(client: Client, refusal: Answer, contextWindow: number, signal?: AbortSignal): Promise<number | undefined> {
-    const reader = { cwd: process.cwd(), ephemeral: true, model: READER, contextWindow };
+  async #stated(refusal: Answer, known: number | undefined, client: Client, signal?: AbortSignal): Promise<number | undefined> {
+    const reader = { cwd: process.cwd(), ephemeral: true, model: READER, ...defined({ contextWindow: known }) };
     const { sessionId } = (await client.call("session/new", reader, { signal })).session;
     const answer = { ...refusal, provider: READER.provider, model: READER.id };
     const messages = [{ role: "user", content: "…" }, answer] as Params<"session/append">["messages"];
@@ -348,13 +354,14 @@ class Compactor {
     const { model } = ctx;
     const path = fileOf(ctx);
     if (!model || !path) return [`The session has no ${model ? "file" : "model"} yet, so that its size is not known.`];
-    const window = await this.#window(client, { branch: ctx.sessionManager.getBranch(), tokens: ctx.getContextUsage()?.tokens }, model);
-    const load = { path, readOnly: true, ...this.#surroundings(ctx, model), contextWindow: window };
+    const known = await this.#window({ branch: ctx.sessionManager.getBranch(), tokens: ctx.getContextUsage()?.tokens }, model, client);
+    const load = { path, readOnly: true, ...this.#surroundings(ctx, model), ...defined({ contextWindow: known }) };
     const { sessionId } = (await client.call("session/load", load)).session;
-    const { breakdown, contextTokens, why } = await client.call("session/usage", { sessionId });
+    const { breakdown, contextTokens, contextWindow, why } = await client.call("session/usage", { sessionId });
     await client.call("session/close", { sessionId });
+    const window = contextWindow ?? known ?? 0;
     const parts = Object.entries(breakdown).map(([part, tokens]) => `${part} ${count(tokens)}`);
-    const refused = this.#served ? `, as a refusal shows; the model's entry says ${count(model.contextWindow)}` : "";
+    const refused = this.#served ? `, as a refusal shows; the model's entry says ${model.contextWindow?.toLocaleString("en") ?? "nothing"}` : "";
     return [
       `Context: ${count(contextTokens)} tokens, ${percent(contextTokens, window)} of the window (${parts.join(", ")})`,
       `Window: ${count(window)} tokens${refused}`,
@@ -419,6 +426,15 @@ function sum<T extends object>(one: T | undefined, other: T): T {
 /** The fields that have a value. */
 function defined<T extends object>(fields: T): { [K in keyof T]?: NonNullable<T[K]> } {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as { [K in keyof T]?: NonNullable<T[K]> };
+}
+
+/** The result of the work, or the reason of an earlier abort. */
+function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const aborted = new Promise<never>((_resolve, reject) => {
+    if (signal.aborted) reject(signal.reason);
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  });
+  return Promise.race([work, aborted]);
 }
 
 const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
