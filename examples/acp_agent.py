@@ -143,12 +143,13 @@ class Session:
                         kind="think", status="failed" if status == "cancelled" else status, content=contents(blocks))
 
     def add_to_summary(self, part, text):
-        """Shows a piece of a summary. The beginning of a split turn is written at the same time, and not shown here."""
-        if self.part and self.part != part and self.part[0] == part[0]:
+        """Shows a piece of a summary. The beginning of a split turn may be written at the same time; the history counts."""
+        if self.part not in (None, part):
+            if self.part[0] == "history" != part[0]:
+                return
             self.compact(self.compaction, "in_progress", summary=[])  # another text takes the place of this one
-        if not self.part or self.part[0] == part[0]:
-            self.part = part
-            self.update("compaction_summary_chunk", compactionId=self.compaction, content=text_block(text))
+        self.part = part
+        self.update("compaction_summary_chunk", compactionId=self.compaction, content=text_block(text))
 
     def show_summary(self, compaction, result, is_new=False):
         summary = {"summary": [text_block(result["summary"])]} if result["summary"] else {}  # too long: the pieces stay
