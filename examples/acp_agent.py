@@ -242,6 +242,8 @@ def prompt(reply, sessionId, prompt, **_):
     def then(answer):  # the end of a turn is an event
         if isinstance(answer, Failure) or "turnId" not in answer:
             session.finish(answer if isinstance(answer, Failure) else {"stopReason": "end_turn"})
+        elif answer["disposition"] == "queued" and session.is_cancelled:  # before the turn began: it would wait for another
+            daemon.request("session/clear_queue", session.finish, sessionId=sessionId)
 
     # Nothing waits here: a cancel that follows reaches the daemon after the request.
     if command == "/compact":  # wishes are for the model: no extracted summary takes its place

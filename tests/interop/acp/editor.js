@@ -124,6 +124,7 @@ export class Editor {
       compaction.written = textOf(compaction.summary);
       compaction.summary = summary ?? [];
     }
+    assert(/^(in_progress|completed)$/.test(status) || !compaction.summary.length, `pieces of a summary stay in one that is ${status}`);
     Object.assign(compaction, { status, error });
   }
 
