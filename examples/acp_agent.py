@@ -1,8 +1,7 @@
 """An agent for editors that speak the Agent Client Protocol (ACP) v1. abridged holds its sessions and runs its turns.
 
-Usage: acp_agent.py [MODEL] [ABRIDGED]
+Usage: acp_agent.py [MODEL] [ABRIDGED] (Python 3.10 or later; docs/ACP.md maps the two protocols)
 MODEL is the `provider/id` of a model of abridged's settings. The default is a model in this file, which needs no key.
-docs/ACP.md maps the two protocols. Python 3.10 or later.
 """
 import itertools, json, os, pathlib, queue, re, subprocess, sys, threading, uuid
 
@@ -24,10 +23,8 @@ NOTICES = {  # events that have no other form in ACP
     "pruned": "Old tool results are shortened by {tokensSaved} tokens",
 }
 
-class Failure(Exception):
-    """An error of JSON-RPC."""
+class Failure(Exception):  # an error of JSON-RPC
     def __init__(self, message, code=-32603, data=None):
-        super().__init__(message)
         self.error = {"code": code, "message": message, "data": data}
 
 class Peer:
@@ -81,11 +78,11 @@ class Peer:
             reply(error if isinstance(error, Failure) else Failure(repr(error)))
 
 class Session:
-    """An open session. Its events become updates for the editor."""
+    """An open session, whose events become updates for the editor."""
     def __init__(self, session_id, cwd):
         self.id, self.cwd = session_id, pathlib.Path(cwd)
         self.reply, self.end, self.is_cancelled = None, None, False  # of the prompt that runs
-        self.compaction = self.part = self.message = None            # of the summary and the answer that are written
+        self.compaction = self.part = self.message = None            # what is being written
 
     def update(self, kind, /, **fields):
         editor.send(method="session/update", params={"sessionId": self.id, "update": {"sessionUpdate": kind} | fields})
@@ -103,7 +100,7 @@ class Session:
             case {"type": "tool_end", "toolCallId": call, "isError": failed}:
                 self.update("tool_call_update", toolCallId=call, status="failed" if failed else "completed")
             case {"type": "entry_appended", "entry": {"message": {"role": "toolResult"}} as entry}:
-                self.replay(entry)  # the content of the call
+                self.replay(entry)  # `tool_end` has no content
             case {"type": "usage_updated", "usage": {"contextTokens": used, "contextWindow": int(size)}}:
                 self.update("usage_update", used=used, size=size)
             case {"type": "compaction_start", "reason": reason, "tokensBefore": before}:
@@ -127,9 +124,9 @@ class Session:
             case {"type": "turn_end"}:
                 self.end = event
             case {"type": "settled"} if self.end and self.reply:  # a compaction that follows the turn is a part of the prompt
-                end, self.end = self.end, None
-                stop = {"stopReason": "max_tokens" if end["stopReason"] == "length" else "end_turn"}
-                self.finish(Failure(end["errorMessage"], data=end["error"]) if end["outcome"] == "failed" else stop)
+                failed, is_cut = self.end["outcome"] == "failed", self.end["stopReason"] == "length"
+                stop = {"stopReason": "max_tokens" if is_cut else "end_turn"}
+                self.finish(Failure(self.end["errorMessage"], data=self.end["error"]) if failed else stop)
 
     def compact(self, compaction, status, is_new=False, **fields):
         """Updates a compaction. An editor that knows no compactions gets a tool call in the place of one."""
@@ -182,8 +179,7 @@ class Session:
 def text_block(text):
     return {"type": "text", "text": text}
 
-def plain(block):
-    """A text or an image with the members that both protocols have."""
+def plain(block):  # a text or an image, as both protocols have them
     return {name: block[name] for name in ("type", "text", "data", "mimeType") if name in block}
 
 def blocks_of(message):
@@ -225,9 +221,9 @@ def load(reply, sessionId, cwd, **_):
 
 def list_sessions(reply, cwd=None, cursor=None, **_):
     page = daemon.call("session/list", cwd=cwd, cursor=cursor)
-    reply({"nextCursor": page["nextCursor"], "sessions": [
-        {"title": session["title"] or session["preview"]} | {name: session[name] for name in ("sessionId", "cwd", "updatedAt")}
-        for session in page["sessions"]]})
+    listed = [{"title": session["title"] or session["preview"]} | {name: session[name] for name in ("sessionId", "cwd", "updatedAt")}
+              for session in page["sessions"]]
+    reply({"nextCursor": page["nextCursor"], "sessions": listed})
 
 def prompt(reply, sessionId, prompt, **_):
     session = sessions.get(sessionId)
@@ -237,18 +233,16 @@ def prompt(reply, sessionId, prompt, **_):
         raise Failure("a prompt runs in this session; send session/cancel first", -32600)
     blocks = [plain(block) if block["type"] in ("text", "image") else text_block(block["uri"]) for block in prompt]
     command, _, wishes = blocks[0].get("text", "").partition(" ")
-    session.reply, session.is_cancelled = reply, False
-
+    session.reply, session.end, session.is_cancelled = reply, None, False
     def then(answer):  # the end of a turn is an event
         if isinstance(answer, Failure) or "turnId" not in answer:
             session.finish(answer if isinstance(answer, Failure) else {"stopReason": "end_turn"})
         elif answer["disposition"] == "queued" and session.is_cancelled:  # before the turn began: it would wait for another
             daemon.request("session/clear_queue", session.finish, sessionId=sessionId)
-
     # Nothing waits here: a cancel that follows reaches the daemon after the request.
-    if command == "/compact":  # wishes are for the model: no extracted summary takes its place
-        wish = {"instructions": wishes, "model": MODEL} if wishes else {}
-        daemon.request("session/compact", then, sessionId=sessionId, wait=True, **wish)
+    if command == "/compact":  # with wishes the model writes the summary, or the compaction fails
+        daemon.request("session/compact", then, sessionId=sessionId, wait=True, instructions=wishes or None,
+                       model=MODEL if wishes else None)
     elif command == "/undo":
         daemon.request("session/undo_compaction", then, sessionId=sessionId)
     else:
@@ -266,7 +260,6 @@ def event(sessionId, epoch, seq, event, **_):
 
 def use_tool(reply, sessionId, toolCallId, name, arguments, **_):
     session = sessions[sessionId]
-
     def decided(answer):
         if isinstance(answer, Failure) or answer["outcome"].get("optionId") != "allow_once":
             return reply({"content": "The user did not allow this call.", "isError": True})
