@@ -42,6 +42,7 @@ export class Editor {
   /** The choice for each permission that is asked for. */
   choice = "allow_once";
   #raw = [];
+  #sessions = new Set();
   #taken = 0;
   #waiting = [];
 
@@ -51,7 +52,8 @@ export class Editor {
     const { readable, writable } = acp.ndJsonStream(Writable.toWeb(this.child.stdin), Readable.toWeb(this.child.stdout));
     const record = new TransformStream({
       transform: (frame, controller) => {
-        if (frame.method === "session/update") this.#raw.push(frame.params);
+        if (frame.result?.sessionId) this.#sessions.add(frame.result.sessionId);
+        if (frame.method === "session/update") this.#raw.push({ ...frame.params, isKnown: this.#sessions.has(frame.params.sessionId) });
         controller.enqueue(frame);
       },
     });
@@ -62,6 +64,7 @@ export class Editor {
   }
 
   async call(method, params) {
+    if (method === "session/load") this.#sessions.add(params.sessionId);
     const answer = await this.agent.request(method, params);
     checkType(answers[method], answer);
     return answer;
@@ -95,7 +98,9 @@ export class Editor {
   }
 
   #take(params) {
-    assert.deepEqual(params, this.#raw[this.#taken++], "the SDK knows this update in another form, or dropped the one before");
+    const { isKnown, ...raw } = this.#raw[this.#taken++];
+    assert.deepEqual(params, raw, "the SDK knows this update in another form, or dropped the one before");
+    assert(isKnown, "an update precedes the answer that names its session");
     checkType("SessionNotification", params);
     const { update } = params;
     this.transcript.push(update);

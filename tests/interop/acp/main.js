@@ -38,6 +38,7 @@ async function open(capabilities) {
 }
 
 const isStart = (update) => update.sessionUpdate === "compaction_update" && update.status === "in_progress";
+const isPiece = (update) => update.sessionUpdate === "compaction_summary_chunk";
 const isAnswer = (update) => update.sessionUpdate === "agent_message_chunk";
 const isUsage = (update) => update.sessionUpdate === "usage_update";
 
@@ -74,6 +75,15 @@ assert(textOf(summary).includes("never change a lock file") && textOf(summary).i
 const sizes = first.transcript.filter(isUsage).map(({ used }) => used);
 assert(sizes.at(-1) < sizes.at(-2) / 2 && first.transcript.findLast(isUsage).size === 8000, `sizes: ${sizes}`);
 
+// One in a turn whose prompt the provider refused as too long. The turn is repeated, and answered.
+for (let number = 1; number <= 3; number++) await first.prompt(sessionId, `This is part ${number}.`);
+model.ways.turn = "overflow";
+const known = first.compactions.size;
+assert.equal(await first.prompt(sessionId, "Is this too long?"), "end_turn");
+assert(first.compactions.size > known && first.compaction.status === "completed", "the refused turn was not compacted");
+assert(first.transcript.some(({ sessionUpdate, title }) => sessionUpdate === "notice" && title.includes("leaves the context (overflow)")));
+assert(shown(first).at(-1).text.startsWith("Answer to "), "the refused turn has no answer");
+
 // One that fails: no model fulfils the wishes. The session goes on.
 model.ways.summary = "refuse";
 await first.prompt(sessionId, "This is one more part.");
@@ -82,10 +92,10 @@ assert.equal(first.compaction.status, "failed");
 assert(first.compaction.error.includes("The key is not valid."), first.compaction.error);
 assert.deepEqual(first.compaction.summary, []);
 
-// Two that are cancelled while a model writes: by hand, and at the threshold after a turn. The next message compacts.
+// Two that are cancelled: by hand, while a model writes, and at the threshold after a turn. The next message compacts.
 model.ways.summary = "hang";
-for (const run of [() => first.prompt(sessionId, "/compact"), () => promptUntilCompacted(first, sessionId)]) {
-  const [stopReason] = await Promise.all([run(), first.next(isStart).then(() => first.cancel(sessionId))]);
+for (const [run, moment] of [[() => first.prompt(sessionId, "/compact"), isPiece], [() => promptUntilCompacted(first, sessionId), isStart]]) {
+  const [stopReason] = await Promise.all([run(), first.next(moment).then(() => first.cancel(sessionId))]);
   assert.equal(stopReason, "cancelled");
   assert.equal(first.compaction.status, "cancelled");
 }
@@ -121,12 +131,14 @@ await first.close();
 const second = await open(everything);
 await second.call("session/load", { sessionId, cwd: home, mcpServers: [] });
 assert.deepEqual(shown(second), transcript);
-assert.equal([...second.compactions.values()].map((compaction) => compaction.status).join(), "completed,completed");
+const completed = [...first.compactions.values()].filter(({ status }) => status === "completed").length;
+assert.deepEqual([...second.compactions.values()].map(({ status, pieces }) => [status, pieces]), Array(completed).fill(["completed", 0]));
 await promptUntilCompacted(second, sessionId);
 assert.equal(second.compaction.status, "completed");
 await second.close();
 
-// An editor that knows neither compactions nor notices sees a tool call.
+// An editor that knows neither compactions nor notices sees a tool call, and nothing of the notice that no model wrote the summary.
+model.ways.summary = "refuse";
 const old = await open({});
 const plain = await old.call("session/new", { cwd: home, mcpServers: [] });
 const isCard = (update) => update.sessionUpdate === "tool_call" && update.title === "Compact the context";
@@ -136,7 +148,7 @@ for (let number = 1; !old.transcript.some(isCard); number++) {
 }
 const card = shown(old).find(({ title }) => title === "Compact the context");
 assert.equal(card.status, "completed");
-assert(card.content[0].content.text.includes("never change a lock file"));
+assert(card.content[0].content.text.includes("This is part 1."), card.content[0].content.text);
 await old.close();
 
 await model.close();

@@ -28,8 +28,8 @@ function kindOf(said) {
 }
 
 /**
- * Starts the server. `ways.turn` and `ways.summary` name the way of the coming answers: `write`, `refuse` (the key is not valid),
- * `hang` (the answer begins and has no end) or, for one record, `ramble` (it is none).
+ * Starts the server. `ways.turn` and `ways.summary` name the way of the coming answers: `write`, `refuse` (the key is not valid) or
+ * `hang` (the answer begins and has no end); for one turn `overflow` (the prompt is too long); for one record `ramble` (it is none).
  */
 export async function startModel() {
   const ways = { turn: "write", summary: "write" };
@@ -40,7 +40,12 @@ export async function startModel() {
     const said = texts(body).at(-1);
     const kind = kindOf(said);
     const way = kind === "turn" ? ways.turn : ways.summary;
-    if (way === "refuse") return response.writeHead(401).end(JSON.stringify({ error: { message: "The key is not valid." } }));
+    const refuse = (status, error) => response.writeHead(status).end(JSON.stringify({ error }));
+    if (way === "refuse") return refuse(401, { message: "The key is not valid." });
+    if (way === "overflow") {
+      ways.turn = "write";
+      return refuse(400, { message: "The prompt is too long.", code: "context_length_exceeded" });
+    }
     response.writeHead(200, { "content-type": "text/event-stream" });
     const send = (delta, finish_reason = null) => response.write(`data: ${JSON.stringify({
       id: "chat-1", object: "chat.completion.chunk", created: 1, model: body.model, choices: [{ index: 0, delta, finish_reason }],
