@@ -1,0 +1,3 @@
+vim.opt_local.wrap = true
+vim.opt_local.linebreak = true
+vim.opt_local.list = false
