@@ -3,7 +3,7 @@ vim.g.loaded_abridged = true
 
 -- Modules are loaded with the first use.
 vim.api.nvim_create_user_command("Abridged", function(command) require("abridged.commands").run(command) end, {
-  nargs = "+",
+  nargs = "*",
   bang = true,
   range = true,
   desc = "Sessions of LLM agents: open, sessions, compact, undo, pin, unpin, why, tree, cancel, close",

@@ -329,6 +329,7 @@ test("without a session", function()
 end)
 
 test("completion", function()
+  check(vim.fn.execute("Abridged"):find(":Abridged compact  %[instructions%]: replace"), "the list", vim.fn.execute("Abridged"))
   equal(vim.fn.getcompletion("Abridged un", "cmdline"), { "undo", "unpin" }, "the subcommands")
   vim.fn.writefile({}, home .. "/some.jsonl")
   equal(vim.fn.getcompletion("Abridged open " .. home .. "/so", "cmdline"), { home .. "/some.jsonl" }, "the files")
@@ -356,6 +357,9 @@ test("a file opens in place, and the meter has its numbers", function()
   equal(abridged.meter(), "ctx 62% ▕████▉   ▏ 10k/16k", "the meter")
   equal(abridged.statusline(), "%#AbridgedMeter#ctx 62%% ▕████▉   ▏ 10k/16k%*", "the meter for a statusline")
   equal(vim.fn.luaeval("vim.api.nvim_eval_statusline(\"%{v:lua.require'abridged'.meter()}\", {}).str"), abridged.meter(), "the line")
+  command("Abridged open " .. path) -- a second time
+  wait_for("the transcript again", function() return vim.fn.line("$") > 3 end)
+  equal({ said, vim.api.nvim_get_current_buf() }, { {}, buffer }, "an open session")
   check(vim.tbl_contains(events, "entry_appended") and vim.tbl_contains(events, "usage_updated"), "the autocommands", events)
 end)
 

@@ -78,7 +78,7 @@ subcommands.open = {
   end,
   run = function(argument, command)
     if argument == "" then error("a path or an id is missing: :Abridged open {path|id}; :Abridged sessions lists the sessions", 0) end
-    abridged.open(argument, { read_only = command.bang or nil })
+    abridged.open((argument:gsub("\\ ", " ")), { read_only = command.bang or nil })
   end,
 }
 
@@ -165,10 +165,11 @@ subcommands.tree = {
       vim.list_extend(nodes, page.nodes)
       cursor = page.nextCursor
     until not cursor
-    local lines, ids = tree.draw(nodes)
+    local lines, ids, at = tree.draw(nodes)
     local buffer = ui.scratch("abridged://" .. session .. "/tree", lines)
     vim.b[buffer].abridged_session = session
     vim.wo.wrap = false
+    if at then vim.api.nvim_win_set_cursor(0, { at, 0 }) end
     vim.keymap.set("n", "<CR>", function()
       local id = ids[vim.fn.line(".")]
       abridged.run(function() transcript.show(abridged.client(), session, id) end)
@@ -193,15 +194,27 @@ subcommands.close = {
   end,
 }
 
---- Runs `:Abridged {subcommand} {argument}`.
+local function names()
+  local all = vim.tbl_keys(subcommands)
+  table.sort(all)
+  return all
+end
+
+--- Shows the subcommands with their meaning.
+local function list()
+  for _, name in ipairs(names()) do
+    vim.api.nvim_echo({ { (":Abridged %-9s"):format(name), "Statement" }, { subcommands[name].help } }, false, {})
+  end
+end
+
+--- Runs `:Abridged {subcommand} {argument}`. Without a subcommand it lists them.
 function M.run(command)
   local name, argument = command.args:match("^(%S*)%s*(.-)%s*$")
+  if name == "" then return list() end
   local subcommand = subcommands[name]
   abridged.run(function()
     if subcommand then return subcommand.run(argument, command) end
-    local names = vim.tbl_keys(subcommands)
-    table.sort(names)
-    error(("there is no :Abridged %s; there are: %s"):format(name, table.concat(names, ", ")), 0)
+    error(("there is no :Abridged %s; there are: %s"):format(name, table.concat(names(), ", ")), 0)
   end)
 end
 
@@ -212,9 +225,7 @@ function M.complete(lead, line)
     local complete = (subcommands[name] or {}).complete
     return complete and complete(lead) or {}
   end
-  local names = vim.tbl_filter(function(other) return vim.startswith(other, lead) end, vim.tbl_keys(subcommands))
-  table.sort(names)
-  return names
+  return vim.tbl_filter(function(other) return vim.startswith(other, lead) end, names())
 end
 
 return M

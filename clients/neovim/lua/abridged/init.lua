@@ -64,6 +64,7 @@ local messages = {
       ui.info("compaction " .. event.outcome .. (event.skippedReason and ": " .. event.skippedReason or ""))
     end
   end,
+  session_replaced = function(event) ui.info("the session goes on as another one: :Abridged open " .. event.newSessionId) end,
   notice = function(event)
     local level = event.severity == "error" and vim.log.levels.ERROR or vim.log.levels.WARN
     if event.severity ~= "info" then vim.notify("abridged: " .. event.title, level) end
@@ -144,7 +145,7 @@ end
 ---@param opened? fun(session: abridged.SessionInfo)
 function M.open(reference, options, opened)
   options = options or {}
-  local path = vim.fn.fnamemodify(vim.fn.expand(reference), ":p")
+  local path = vim.fn.fnamemodify(reference, ":p")
   local params = vim.tbl_extend("force", M.options.load, { readOnly = options.read_only })
   params[vim.fn.filereadable(path) == 1 and "path" or "sessionId"] = vim.fn.filereadable(path) == 1 and path or reference
   M.run(function()

@@ -19,7 +19,8 @@ Process.__index = Process
 function Process.find(binary)
   local named = binary or vim.env.ABRIDGED_BIN
   local carried = vim.fn.fnamemodify(debug.getinfo(1, "S").source:sub(2), ":p:h:h:h") .. "/bin/abridged"
-  local places = named and { vim.fn.expand(named) } or { carried, "abridged", vim.fn.expand("~/.cargo/bin/abridged") }
+  local places = { carried, "abridged", vim.fn.fnamemodify("~/.cargo/bin/abridged", ":p") }
+  if named then places = { named:find("/") and vim.fn.fnamemodify(named, ":p") or named } end
   for index, place in ipairs(places) do
     local path = vim.fn.exepath(place)
     if path ~= "" then return path end

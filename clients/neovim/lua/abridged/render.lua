@@ -28,7 +28,7 @@ end
 local function block_text(block)
   if block.type == "text" then return block.text end
   if block.type == "thinking" then return block.thinking ~= "" and "(thinking) " .. block.thinking or "(hidden thinking)" end
-  if block.type == "toolCall" then return ("▸ %s %s"):format(block.name, short(vim.json.encode(block.arguments))) end
+  if block.type == "toolCall" then return ("▸ %s %s"):format(block.name, (vim.json.encode(block.arguments):gsub("\\/", "/"))) end
   if block.type == "image" then return ("(image, %s)"):format(block.mimeType) end
   return ("(%s)"):format(block.type)
 end
@@ -75,13 +75,14 @@ local types = {
   reset_boundary = function() return "◆ reset: nothing before it is in the context", "" end,
 }
 
---- The local time of day of a timestamp in UTC.
-local function time_of_day(timestamp)
+--- The local time of a timestamp in UTC, with its day where that is not today.
+local function local_time(timestamp)
   local year, month, day, hour, min = (timestamp or ""):match("^(%d+)-(%d+)-(%d+)T(%d+):(%d+)")
   if not year then return nil end
   local now = os.time()
   local offset = os.difftime(now, os.time(os.date("!*t", now)))
-  return os.date("%H:%M", os.time({ year = year, month = month, day = day, hour = hour, min = min }) + offset)
+  local time = os.time({ year = year, month = month, day = day, hour = hour, min = min }) + offset
+  return os.date(os.date("%F", time) == os.date("%F", now) and "%H:%M" or "%F %H:%M", time)
 end
 
 --- The lines of an entry, or nil for one that is not drawn.
@@ -91,7 +92,7 @@ function M.entry(entry, marks)
   if not draw then return nil end
   local title, text, limit = draw(entry)
   if not title then return nil end
-  local lines = { table.concat(vim.list_extend({ title, time_of_day(entry.timestamp) }, marks), " · ") }
+  local lines = { table.concat(vim.list_extend({ title, local_time(entry.timestamp) }, marks), " · ") }
   if text ~= "" then add(lines, text, limit) end
   table.insert(lines, "")
   return lines

@@ -83,6 +83,7 @@ end
 -- Changes are made one after the other, in the order of their events, since some of them wait for the daemon.
 
 function Transcript:_queue(change)
+  if not vim.api.nvim_buf_is_loaded(self.buffer) then return end -- the buffer is filled anew when it is shown again
   table.insert(self.queue, change)
   if self.busy then return end
   self.busy = true

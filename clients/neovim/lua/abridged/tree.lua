@@ -28,8 +28,9 @@ end
 ---@param nodes abridged.TreeNode[]
 ---@return string[] lines
 ---@return string[] ids The entry of each line.
+---@return integer? at The line of the newest entry of the active path.
 function M.draw(nodes)
-  local children, lines, ids, leaf = children_of(nodes), {}, {}, nil
+  local children, lines, ids, leaf, at = children_of(nodes), {}, {}, nil, nil
   for _, node in ipairs(nodes) do
     if node.active and not node.hidden then leaf = node.id end
   end
@@ -37,6 +38,7 @@ function M.draw(nodes)
     while node do
       table.insert(lines, indent .. describe(node, leaf))
       table.insert(ids, node.id)
+      if node.id == leaf then at = #lines end
       local following = children[node.id]
       if #following > 1 then
         for index, branch in ipairs(following) do
@@ -50,7 +52,7 @@ function M.draw(nodes)
     end
   end
   for _, root in ipairs(children[0]) do chain(root, "") end
-  return lines, ids
+  return lines, ids, at
 end
 
 return M

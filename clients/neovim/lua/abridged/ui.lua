@@ -33,9 +33,9 @@ function M.scratch(name, lines)
   vim.api.nvim_buf_set_lines(buffer, 0, -1, false, lines)
   vim.bo[buffer].modifiable, vim.bo[buffer].bufhidden = false, "wipe"
   if vim.fn.bufwinid(buffer) == -1 then
-    local height = math.min(#lines, math.floor(vim.o.lines / 2))
-    vim.cmd(("botright %dsplit"):format(math.max(height, 1)))
+    vim.cmd(("botright %dsplit"):format(math.max(math.min(#lines + 1, math.floor(vim.o.lines / 2)), 1)))
     vim.api.nvim_win_set_buf(0, buffer)
+    vim.wo.linebreak = true
   end
   vim.keymap.set("n", "q", "<Cmd>close<CR>", { buffer = buffer, desc = "Close" })
   return buffer
