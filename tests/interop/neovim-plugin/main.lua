@@ -271,6 +271,32 @@ test("a turn of the daemon: tools, a cancel, a timeout", function()
   wait_for("the end", function() return closed end)
 end)
 
+test("a session in memory ends with its daemon, and others are loaded again", function()
+  local client, reconnected = Client.start({ env = env }), nil
+  client:on("reconnected", function(params) reconnected = params.sessions end)
+  local memory, stored, tokens = run(function()
+    local memory = client:await("session/new", { cwd = home, ephemeral = true }).session.sessionId
+    local stored = client:await("session/new", { cwd = home, contextWindow = 9000 }).session.sessionId
+    client:await("session/append", { sessionId = stored, messages = turn(1) })
+    return memory, stored, client:await("session/status", { sessionId = stored }).session.usage.contextTokens
+  end)
+  client.process:kill()
+  wait_for("the restart", function() return reconnected end)
+  equal({ reconnected[1].sessionId, reconnected[1].status, reconnected[1].error.code }, { memory, "lost", "not_found" }, "the first")
+  equal({ reconnected[2].sessionId, reconnected[2].status }, { stored, "expired" }, "the second")
+  local usage = reconnected[2].snapshot.session.usage
+  equal(usage.contextWindow, 9000, "the window after the restart")
+  check(usage.contextTokens > 0 and math.abs(usage.contextTokens - tokens) < tokens, "the size after the restart", { usage, tokens })
+  equal(fails(function() client:await("session/status", { sessionId = memory }) end).code, "not_found", "a call to the lost session")
+  local seen = {}
+  client:on_session(stored, function(event) table.insert(seen, event.type) end)
+  run(function() client:await("session/append", { sessionId = stored, messages = turn(2) }) end)
+  wait_for("the events go on", function() return vim.tbl_contains(seen, "entry_appended") end)
+  local closed = false
+  client:close(function() closed = true end)
+  wait_for("the end", function() return closed end)
+end)
+
 test("a daemon that keeps on ending", function()
   -- The first start is the real one. All others end at once.
   local script, marker = home .. "/unstable", home .. "/started"
@@ -329,7 +355,9 @@ test("without a session", function()
 end)
 
 test("completion", function()
-  check(vim.fn.execute("Abridged"):find(":Abridged compact  %[instructions%]: replace"), "the list", vim.fn.execute("Abridged"))
+  local list = vim.split(vim.trim(vim.fn.execute("Abridged")), "\n")
+  equal(#list, 10, "the number of subcommands")
+  for _, line in ipairs(list) do check(line:find("^:Abridged %l+ ") and #line < 80, "a line of the list", line) end
   equal(vim.fn.getcompletion("Abridged un", "cmdline"), { "undo", "unpin" }, "the subcommands")
   vim.fn.writefile({}, home .. "/some.jsonl")
   equal(vim.fn.getcompletion("Abridged open " .. home .. "/so", "cmdline"), { home .. "/some.jsonl" }, "the files")
@@ -587,7 +615,7 @@ test("the list of sessions", function()
   command("Abridged sessions " .. title)
   wait_for("the transcript of the choice", function() return vim.fn.bufname("%"):find("^abridged://") and has_line(0, "Step 1: ") end)
   check(#choices[1] == 1 and choices[1][1]:find(title, 1, true), "the list", choices)
-  check(vim.fn.strdisplaywidth(choices[1][1]) <= 110, "a long line", choices[1][1])
+  check(vim.fn.strdisplaywidth(choices[1][1]) <= 76, "a line that is wider than the screen", choices[1][1])
   vim.cmd("Abridged close")
   wait_for("the close", function() return not vim.fn.bufname("%"):find("^abridged://[^e]") end)
 end)
@@ -631,7 +659,8 @@ test("the example of a chat", function()
   end
   local usage = abridged.session().usage
   check(usage.contextTokens < 4096, "the context is over the window", usage)
-  local entries = run(function() return abridged.client():await("session/entries", { sessionId = chat.session, types = { "compaction" } }).entries end)
+  local query = { sessionId = chat.session, types = { "compaction" } }
+  local entries = run(function() return abridged.client():await("session/entries", query).entries end)
   check(#entries > 0 and not refused, "nothing was compacted, or a request was refused", { #entries, refused, requests })
   check(entries[1].summary:find("Talk about harbours.", 1, true), "the summary is not by the model of the chat", entries[1].summary)
   wait_for("the transcript", function() return has_line(0, "^Name a harbour, please%. 14$") end)

@@ -71,7 +71,7 @@ end
 local subcommands = {}
 
 subcommands.open = {
-  help = "{path|id}: open a session; with a bang read only",
+  help = "{path|id}: open a session; with a bang for reading only",
   complete = function(lead)
     local ids = vim.tbl_filter(function(id) return vim.startswith(id, lead) end, vim.tbl_keys(abridged.sessions()))
     return vim.list_extend(ids, vim.fn.getcompletion(lead, "file"))
@@ -86,15 +86,17 @@ subcommands.sessions = {
   help = "[text]: choose a session among the stored ones",
   run = function(argument)
     local list = abridged.client():await("session/list", { search = argument ~= "" and argument or nil }).sessions
-    if #list == 0 then return ui.info("no session is stored; :Abridged open {path} opens a file of abridged, pi or oh-my-pi") end
+    if #list == 0 then return ui.info("no session is stored. :Abridged open {path} opens a file") end
     local chosen = choose(list, {
       prompt = "Session",
       kind = "abridged_session",
       format_item = function(session)
         local title = session.title or session.preview or session.sessionId
         local percent = session.percent and ("%3.0f%%"):format(session.percent) or "   ?"
-        return ("%s  %s  %s  %s"):format(session.updatedAt:sub(1, 16):gsub("T", " "), percent,
-          vim.fn.fnamemodify(session.cwd, ":~"), vim.fn.strcharpart((title:gsub("%s+", " ")), 0, 50))
+        local cwd = vim.fn.pathshorten(vim.fn.fnamemodify(session.cwd, ":~"))
+        local facts = ("%s  %s  %s  "):format(session.updatedAt:sub(1, 10), percent, cwd)
+        local room = vim.o.columns - vim.fn.strdisplaywidth(facts) - 6 -- the choice has a number before it
+        return facts .. vim.fn.strcharpart((title:gsub("%s+", " ")), 0, math.max(room, 20))
       end,
     })
     if chosen then abridged.open(chosen.path) end
@@ -102,7 +104,7 @@ subcommands.sessions = {
 }
 
 subcommands.compact = {
-  help = "[instructions]: replace the older part of the context by a summary",
+  help = "[instructions]: summarize the older part of the context",
   run = function(argument) ask("session/compact", { instructions = argument ~= "" and argument or nil }) end,
 }
 
@@ -115,7 +117,7 @@ subcommands.undo = {
 }
 
 subcommands.pin = {
-  help = "keep the entry under the cursor, or the selection, through all compactions",
+  help = "keep the entry under the cursor, or the selection",
   run = function(_, command)
     local pinned = target(command)
     if not pinned then error("no entry is under the cursor; go to one in the transcript, or select a text", 0) end
@@ -125,7 +127,7 @@ subcommands.pin = {
 }
 
 subcommands.unpin = {
-  help = "remove a pin: of the entry under the cursor, of the selection, or of a choice",
+  help = "remove a pin: of the entry, the selection, or a choice",
   run = function(_, command)
     local pinned, all = target(command), pins()
     local is_pinned = vim.tbl_map(function(pin) return pin.id end, all)
@@ -141,7 +143,7 @@ subcommands.unpin = {
 }
 
 subcommands.why = {
-  help = "show the fullness of the context, and why it is compacted now or not",
+  help = "show the sizes, and why it is compacted now or not",
   run = function()
     local session, usage = current().id, ask("session/usage")
     local lines = { usage.why, "" }

@@ -80,6 +80,12 @@ function Transcript:reload()
   self:_queue(function() self:_load() end)
 end
 
+--- Shows an error of a change. A daemon that is away comes back, and the transcript is loaded again then.
+local function failed(failure)
+  if type(failure) == "table" and failure.code == "daemon_exited" then return end
+  vim.notify("abridged: the transcript is not complete: " .. tostring(failure), vim.log.levels.ERROR)
+end
+
 -- Changes are made one after the other, in the order of their events, since some of them wait for the daemon.
 
 function Transcript:_queue(change)
@@ -90,16 +96,10 @@ function Transcript:_queue(change)
   Client.run(function()
     while self.queue[1] do
       local ok, failure = pcall(table.remove(self.queue, 1))
-      if not ok and vim.api.nvim_buf_is_valid(self.buffer) then self:_failed(failure) end
+      if not ok and vim.api.nvim_buf_is_valid(self.buffer) then failed(failure) end
     end
     self.busy = false
   end)
-end
-
---- A daemon that is away comes back, and the transcript is loaded again then.
-function Transcript:_failed(failure)
-  if type(failure) == "table" and failure.code == "daemon_exited" then return end
-  vim.notify("abridged: the transcript is not complete: " .. tostring(failure), vim.log.levels.ERROR)
 end
 
 function Transcript:_heard(event, envelope)
