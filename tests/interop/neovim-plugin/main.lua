@@ -620,6 +620,17 @@ test("the list of sessions", function()
   wait_for("the close", function() return not vim.fn.bufname("%"):find("^abridged://[^e]") end)
 end)
 
+test("the program in the README", function()
+  local readme = table.concat(vim.fn.readfile(plugin .. "/README.md"), "\n")
+  local program = readme:match("```lua\n(local abridged = .-)```")
+  local printed
+  local run_program = setfenv(assert(loadstring(program)), setmetatable({ print = function(text) printed = text end }, { __index = _G }))
+  run_program()
+  wait_for("its output", function() return printed end)
+  check(printed:find('content = "Hello"', 1, true), "another context", printed)
+  equal(vim.b.abridged_session, abridged.session().id, "the session of the buffer")
+end)
+
 test("health", function()
   vim.cmd("checkhealth abridged")
   check(has_line(0, "its version is abridged %d"), "no version", lines_of(0))

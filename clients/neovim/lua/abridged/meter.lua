@@ -24,16 +24,17 @@ function M.tokens(count)
   return ("%.1fM"):format(count / 1e6)
 end
 
---- The time that is left, for example `, about 12 s`; empty where it is unknown.
-local function remaining(operation)
-  return operation.remaining_ms and (", about %d s"):format(math.ceil(operation.remaining_ms / 1000)) or ""
-end
-
---- The progress of an operation: `compacting 40% ▕███▏   ▏, about 12 s`.
+--- The progress of an operation: `compacting 40% ▕███▏    ▏`.
 ---@param operation abridged.Operation
 function M.progress(operation, width)
   if not operation.share then return operation.title end
-  return ("%s %d%% %s%s"):format(operation.title, operation.share * 100, M.bar(operation.share, width), remaining(operation))
+  return ("%s %d%% %s"):format(operation.title, operation.share * 100, M.bar(operation.share, width))
+end
+
+--- The time that is left, for example ` about 12 s`; empty where it is unknown.
+---@param operation abridged.Operation
+function M.remaining(operation)
+  return operation.remaining_ms and (" about %d s"):format(math.ceil(operation.remaining_ms / 1000)) or ""
 end
 
 --- The fullness of a session: `ctx 62% ▕████▉   ▏ 124k/200k`.
