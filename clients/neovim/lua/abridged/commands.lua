@@ -60,7 +60,7 @@ local function pins()
   end, vim.tbl_keys(found))
 end
 
---- What `pin` and `unpin` are about: the selection, or the entry under the cursor.
+--- The params of `pin` and `unpin`: the selection, or the entry under the cursor.
 local function target(command)
   if command.range > 0 then return { text = selection(command) } end
   local shown = transcript.of(0)
