@@ -15,8 +15,15 @@ export interface Methods {
   "rpc.discover": { params: Nothing; result: AnyJson };
   /** Creates a session. */
   "session/new": { params: NewParams; result: SessionAnswer };
-  /** Opens a session file of abridged, of any version of pi, or of oh-my-pi, in place. */
+  /**
+   * Opens a session file of abridged, of any version of pi, or of oh-my-pi, in place. With `readOnly` it also opens a
+   * session of Claude Code, Codex, OpenCode or Gemini CLI where it lies.
+   */
   "session/load": { params: LoadParams; result: LoadAnswer };
+  /**
+   * Makes a session of one of Claude Code, Codex, OpenCode or Gemini CLI, and opens it. The original stays as it is.
+   */
+  "session/import": { params: ImportParams; result: ImportAnswer };
   /** Lists the sessions, newest first, without opening them. */
   "session/list": { params: ListParams; result: ListAnswer };
   /** Closes a session. Running operations are cancelled and send their end events. */
@@ -1000,6 +1007,57 @@ export interface Repair {
   /** Fault and handling, for a person. */
   detail: string;
 }
+
+/** Params of `session/import`. */
+export interface ImportParams {
+  /**
+   * Path of the session of another agent: of its file, or of OpenCode's database with `#` and the id of the session.
+   */
+  path: string;
+  /** Working folder of the session; an absolute path. Default: the one in the file. */
+  cwd?: string | null;
+  /** Title of the session. Default: the one in the file. */
+  title?: string | null;
+}
+
+/** Result of `session/import`. */
+export interface ImportAnswer {
+  /** The new session. It is open, and the client is subscribed to its events. */
+  session: SessionInfo;
+  /** The origin of the session. */
+  origin: Origin;
+  /** Parts of the file that are in no entry, by their kind. */
+  repairs: Repair[];
+}
+
+/** The session of another agent that a session was made of. */
+export interface Origin {
+  /** The agent that wrote it. */
+  agent: Agent;
+  /** Its id in that agent. */
+  sessionId: string;
+  /** Version of the agent, where the file has it. */
+  version?: string | null;
+  /** The session of the same agent that it was forked from. */
+  parentSessionId?: string | null;
+  /** Branch of the project's git repository, where the file has it. */
+  gitBranch?: string | null;
+}
+
+/** A coding agent whose sessions are read. */
+export type Agent =
+  /** pi. */
+  | "pi"
+  /** oh-my-pi. */
+  | "oh_my_pi"
+  /** Claude Code. */
+  | "claude_code"
+  /** Codex. */
+  | "codex"
+  /** OpenCode. */
+  | "opencode"
+  /** Gemini CLI. */
+  | "gemini_cli";
 
 /** Params of `session/list`. */
 export interface ListParams {
