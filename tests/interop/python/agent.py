@@ -6,6 +6,7 @@ import http.server
 import json
 import logging
 import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -23,6 +24,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 import abridged
 from abridged.langchain import AbridgedMiddleware
 
+README = pathlib.Path(__file__).resolve().parents[3] / "clients" / "python" / "README.md"
 WINDOW = 14_000
 STEPS = 30
 PICTURE = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(40)).decode()
@@ -320,5 +322,18 @@ def tool_pairs():
         check(max(len(message.text) for message in state["messages"] if isinstance(message, ToolMessage)) > 400_000, "the state is changed")
 
 
-for test in without, with_it, asynchronous, a_wrong_window, failures, killed, checkpoints, written_by_a_model, tool_pairs:
+def the_manual():
+    """The programs of the README for agents and loops, with the loopback model in the place of OpenAI's."""
+    programs = dict(re.findall(r"```python (\w+)\n(.*?)```", (README).read_text(), re.DOTALL))
+    file = {"type": "function", "function": {"name": "read", "parameters": {"type": "object", "properties": {"number": {"type": "integer"}}}}}
+    for name, tools in ("agent", [read]), ("loop", [file]):
+        with Model() as model:
+            os.environ |= {"OPENAI_BASE_URL": model.address, "OPENAI_API_KEY": "none"}
+            run = lambda function: read.func(**json.loads(function.arguments))[0]["text"]
+            exec(programs[name], {"tools": tools, "request": REQUEST, "run": run})
+            check(len(model.asked) == STEPS + 1 and model.refused == 0, f"the {name} of the README: {len(model.asked)} requests")
+            check("<summary>" in json.dumps(model.asked[-1]["messages"]), f"the {name} of the README has no summary")
+
+
+for test in without, with_it, asynchronous, a_wrong_window, failures, killed, checkpoints, written_by_a_model, tool_pairs, the_manual:
     test()

@@ -31,6 +31,14 @@ def kill():
     os.kill(pid, signal.SIGKILL)
 
 
+def stop():
+    """Stops the daemon, which answers nothing from then on."""
+    (pid,) = daemons()
+    os.kill(pid, signal.SIGSTOP)
+    while "T" not in subprocess.run(["ps", "-o", "state=", "-p", str(pid)], capture_output=True, text=True, check=True).stdout:
+        time.sleep(0.01)
+
+
 def turn(number):
     text = f"Step {number}: the port is {8000 + number}. " * 20
     return [{"role": "user", "content": f"What is step {number}?"}, {"role": "assistant", "content": text}]
@@ -151,6 +159,31 @@ async def callbacks(env):
         check(answer["result"]["method"] == "llm" and "Go through the steps." in answer["result"]["summary"], f"the summary: {answer}")
 
 
+async def turns(env):
+    """A turn that the daemon runs, with a model and a tool of the client."""
+    async def complete(params):
+        if params["messages"][-1]["role"] == "toolResult":
+            (block,) = params["messages"][-1]["content"]
+            return {"message": {"role": "assistant", "content": [block], "stopReason": "stop"}}
+        call = {"type": "toolCall", "id": "1", "name": "add", "arguments": {"numbers": [3, 4]}}
+        return {"message": {"role": "assistant", "content": [call], "stopReason": "toolUse"}}
+
+    async def execute(params):
+        return {"content": str(sum(params["arguments"]["numbers"]))}
+
+    async with abridged.connect(llm=complete, tools=execute, env=env) as client:
+        add = {"name": "add", "description": "Adds numbers.", "inputSchema": {"type": "object"}}
+        session = (await client.call("session/new", cwd="/", model=WRITER, tools=[add]))["session"]["sessionId"]
+        events = client.events(session)
+        await client.call("session/prompt", sessionId=session, message="What is 3 and 4?")
+        async for event in events:
+            if event["event"]["type"] == "turn_end":
+                check(event["event"]["outcome"] == "completed", f"the turn: {event}")
+                break
+        answer = (await client.call("session/context", sessionId=session))["messages"][-1]
+        check(answer["content"] == [{"type": "text", "text": "7"}], f"the answer of the turn is {answer}")
+
+
 async def large_lines(client):
     text = "y" * 5_000_000
     session = (await client.call("session/new", cwd="/", contextWindow=100_000_000))["session"]["sessionId"]
@@ -170,7 +203,7 @@ async def restarts(client, session):
     before = await client.call("session/status", sessionId=session)
     (old,) = daemons()
     # The call is in flight when the daemon dies.
-    os.kill(old, signal.SIGSTOP)
+    stop()
     lost = asyncio.create_task(client.call("ping"))
     await asyncio.sleep(0)
     kill()
@@ -218,7 +251,7 @@ async def the_end(env):
     check(not daemons(), "close leaves a daemon")
     # A daemon that does not end by itself is killed.
     await client.start()
-    os.kill(daemons()[0], signal.SIGSTOP)
+    stop()
     began = time.monotonic()
     await client.close()
     check(not daemons() and 2 < time.monotonic() - began < 10, "a daemon that hangs is not killed after 3 s")
@@ -304,6 +337,7 @@ async def main(env):
         await restarts(client, session)
     check(not daemons(), "close leaves a daemon")
     await callbacks(env)
+    await turns(env)
     await the_end(env)
     await missing(env)
     tasks = asyncio.all_tasks() - before

@@ -65,6 +65,8 @@ def main(home):
     if run(sys.executable, HERE / "typed.py", cwd=home).split() != ["cancelled", "cancelled", "1", "None"]:
         sys.exit("python: typed.py says something else")
     run(sys.executable, "-W", "error::ResourceWarning", HERE / "client.py", cwd=home)
+    for name in "asyncio", "threads":
+        run(sys.executable, "-c", re.search(rf"```python {name}\n(.*?)```", (PACKAGE / "README.md").read_text(), re.DOTALL)[1], cwd=home)
     run(sys.executable, HERE / "agent.py", cwd=home)
     print("python: ok, two wheels, mypy, a client and agents of LangChain")
 

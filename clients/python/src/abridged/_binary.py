@@ -20,9 +20,9 @@ def find(binary: str | None, env: Mapping[str, str]) -> str:
         cargo = Path(env.get("HOME", "~")).expanduser() / ".cargo" / "bin" / "abridged"
         places = {
             "ABRIDGED_BIN (not set)": None,
-            f"{CARRIED} (carried by the package)": shutil.which(CARRIED),
+            f"{CARRIED} (carried by the package)": shutil.which(str(CARRIED)),
             f"PATH ({path})": shutil.which("abridged", path=path),
-            str(cargo): shutil.which(cargo),
+            str(cargo): shutil.which(str(cargo)),
         }
     for found in filter(None, places.values()):
         return str(found)

@@ -16,7 +16,7 @@ from .version import __version__
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
-    from .types import Call, ClientCapabilities, Envelope, FitAnswer, FitParams, Hooks, LlmCallback, On, ReopenedSession, SessionParams, ToolCallback
+    from .types import Call, ClientCapabilities, Envelope, FitAnswer, FitParams, Hooks, LlmCallback, On, ReopenedSession, ToolCallback
 
 PROTOCOL_VERSION = 1
 HANDSHAKE_SECONDS = 30

@@ -25,7 +25,7 @@ class AbridgedError(Exception):
 
     @classmethod
     def of_answer(cls, error: Mapping[str, Any]) -> AbridgedError:
-        data = error.get("data") or {}
+        data: dict[str, Any] = error.get("data") or {}
         return cls(error["message"], code=data.get("code", "internal"), retryable=data.get("retryable", False), data=data,
                    rpc_code=error["code"])
 

@@ -161,14 +161,16 @@ class Fitting:
         self.condensed: Condensed | None = max(found, key=lambda one: self._places[one["through"]], default=None)
         self._rest = self._after(self.condensed)
         self._sent = [*([HumanMessage(self.condensed["shown"])] if self.condensed else []), *self._rest]
+        self._forms: list[Block] = []
         self._size, self._tries = 0, 0
 
     def params(self) -> FitParams:
         """The params of `context/fit`."""
+        self._forms = [given(message) for message in self._rest]
         system = [message.text for message in (self.original.system_message, *self._lead) if message]
         tools = [convert_to_openai_tool(tool) for tool in self.original.tools]
         return {
-            "messages": [given(message) for message in self._rest],
+            "messages": self._forms,
             "format": "messages",
             "system": "\n\n".join(system) or None,
             # The tools that a provider runs itself have no schema.
@@ -180,13 +182,13 @@ class Fitting:
 
     def take(self, answer: FitAnswer) -> Condensed | None:
         """Takes the messages of an answer. Returns the summary if it is a new one."""
-        cut, messages = answer["firstKeptIndex"], [dict(message) for message in answer["messages"]]
-        old, kept = self._rest[:cut], self._rest[cut:]
+        cut, messages = answer["firstKeptIndex"], cast("list[Block]", answer["messages"])
+        old, kept, forms = self._rest[:cut], self._rest[cut:], self._forms[cut:]
         front, rest = messages[: len(messages) - len(kept)], messages[len(messages) - len(kept) :]
-        if [message["role"] for message in rest] != [given(message)["role"] for message in kept]:
-            raise ValueError("a tool result has no call; give the messages of an agent whole")
+        if [message["role"] for message in rest] != [form["role"] for form in forms]:
+            raise ValueError("a tool result has no call; a middleware before this one has removed the message with the call")
         shown = [HumanMessage(langchain(message["content"])) for message in front]
-        self._sent = [*shown, *map(shortened, kept, rest)]
+        self._sent = [*shown, *map(shortened, kept, forms, rest)]
         self._size = answer["tokensAfter"]
         through, request = self._marks(old, kept)
         if answer["summary"] is None or through is None:
@@ -209,7 +211,7 @@ class Fitting:
     def shrink(self) -> bool:
         """Halves the window after a refusal as too long: it is smaller than it is said to be. Returns whether a try is left."""
         self._tries += 1
-        self._window = self._size // 2
+        self._window, self._size = self._size // 2, 0
         return self._tries <= TRIES and self._window >= SMALLEST_WINDOW
 
     def _after(self, condensed: Condensed | None) -> list[AnyMessage]:
@@ -242,8 +244,8 @@ def conversation(request: ModelRequest[Any]) -> str | None:
     return request.messages[0].id if request.messages else None
 
 
-def given(message: AnyMessage) -> dict[str, Any]:
-    """A message in the form of the daemon. It is read for its size and for a summary; the model gets the original."""
+def given(message: AnyMessage) -> Block:
+    """A message in the form of the daemon. The daemon counts and summarizes it; the model gets the message itself."""
     blocks = [block for part in message.content_blocks if (block := given_block(dict(part)))]
     if isinstance(message, ToolMessage):
         return {"role": "toolResult", "toolCallId": message.tool_call_id, "toolName": message.name or "", "content": blocks,
@@ -278,8 +280,8 @@ def langchain(blocks: list[Block]) -> str | list[str | Block]:
     ]
 
 
-def shortened(message: AnyMessage, fitted: Block) -> AnyMessage:
+def shortened(message: AnyMessage, form: Block, fitted: Block) -> AnyMessage:
     """The message itself, or a copy with the content that the daemon has shortened. An answer of the model stays as it is."""
-    if isinstance(message, AIMessage) or fitted["content"] == given(message)["content"]:
+    if isinstance(message, AIMessage) or fitted["content"] == form["content"]:
         return message
     return message.model_copy(update={"content": langchain(fitted["content"])})
