@@ -13,6 +13,7 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 PACKAGE = HERE.parents[2] / "clients" / "python"
 PIP = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")
+MYPY = (sys.executable, "-m", "mypy", "--strict")
 CARRIED = "import abridged._binary; print(abridged._binary.find(None, {'PATH': '/nowhere', 'HOME': '/nowhere'}))"
 
 
@@ -43,10 +44,9 @@ def carries(home, daemon):
 
 def types():
     run(sys.executable, PACKAGE / "generate.py", "--check")
-    mypy = (sys.executable, "-m", "mypy", "--strict", "--cache-dir", os.environ["TMPDIR"])
-    run(*mypy, "--package", "abridged", "--python-version", "3.10")
-    run(*mypy, HERE / "typed.py")
-    said = run(*mypy, HERE / "mistyped.py", fails=True)
+    run(*MYPY, "--package", "abridged", "--python-version", "3.10")
+    run(*MYPY, HERE / "typed.py")
+    said = run(*MYPY, HERE / "mistyped.py", fails=True)
     found = {int(line) for line in re.findall(r"mistyped\.py:(\d+): error", said)}
     wrong = {number for number, line in enumerate((HERE / "mistyped.py").read_text().splitlines(), 1) if line.endswith("# error")}
     if found != wrong:
@@ -57,7 +57,7 @@ def main(home):
     daemon = shutil.which(os.environ.get("ABRIDGED_BIN", "abridged"))
     for name in [name for name in os.environ if name.endswith("_API_KEY")]:
         del os.environ[name]
-    os.environ |= {"ABRIDGED_BIN": daemon, "ABRIDGED_DATA_DIR": f"{home}/data", "ABRIDGED_CONFIG_DIR": f"{home}/config", "TMPDIR": str(home)}
+    os.environ |= {"ABRIDGED_BIN": daemon, "ABRIDGED_DATA_DIR": f"{home}/data", "ABRIDGED_CONFIG_DIR": f"{home}/config", "TMPDIR": str(home), "MYPY_CACHE_DIR": f"{home}/mypy"}
     carries(home, daemon)
     if not wheel(home / "pure").endswith("-py3-none-any.whl"):
         sys.exit("python: a wheel that carries nothing is for one platform")
@@ -65,8 +65,11 @@ def main(home):
     if run(sys.executable, HERE / "typed.py", cwd=home).split() != ["cancelled", "cancelled", "1", "None"]:
         sys.exit("python: typed.py says something else")
     run(sys.executable, "-W", "error::ResourceWarning", HERE / "client.py", cwd=home)
-    for name in "asyncio", "threads":
-        run(sys.executable, "-c", re.search(rf"```python {name}\n(.*?)```", (PACKAGE / "README.md").read_text(), re.DOTALL)[1], cwd=home)
+    for name, text in re.findall(r"```python (asyncio|threads)\n(.*?)```", (PACKAGE / "README.md").read_text(), re.DOTALL):
+        program = home / f"readme_{name}.py"
+        program.write_text(text)
+        run(*MYPY, program)
+        run(sys.executable, program, cwd=home)
     run(sys.executable, HERE / "agent.py", cwd=home)
     print("python: ok, two wheels, mypy, a client and agents of LangChain")
 
