@@ -3,9 +3,11 @@
 import asyncio
 import contextlib
 import os
+import pathlib
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -184,6 +186,29 @@ async def turns(env):
         check(answer["content"] == [{"type": "text", "text": "7"}], f"the answer of the turn is {answer}")
 
 
+PROGRAM = """\
+#!{python}
+import json, sys
+for line in sys.stdin:
+    answer = {{"jsonrpc": "2.0", "id": json.loads(line)["id"], "result": {{}}}}
+    event = {{"sessionId": "s", "epoch": "e", "seq": 1, "ts": "", "durable": True, "event": {{"type": "settled", "aborted": False}}}}
+    notification = {{"jsonrpc": "2.0", "method": "session/event", "params": event}}
+    print(json.dumps(answer), json.dumps(notification), sep="\\n", flush=True)
+"""
+
+
+async def answers_before_events():
+    """The code after a call runs before the events that come with its answer are given out."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = pathlib.Path(folder, "program")
+        program.write_text(PROGRAM.format(python=sys.executable))
+        program.chmod(0o700)
+        async with abridged.connect(binary=str(program)) as client:
+            await client.call("ping", timeout=5)
+            stream = client.events()
+            check((await asyncio.wait_for(anext(stream), 5))["seq"] == 1, "an event is lost")
+
+
 async def large_lines(client):
     text = "y" * 5_000_000
     session = (await client.call("session/new", cwd="/", contextWindow=100_000_000))["session"]["sessionId"]
@@ -336,6 +361,7 @@ async def main(env):
         await large_lines(client)
         await restarts(client, session)
     check(not daemons(), "close leaves a daemon")
+    await answers_before_events()
     await callbacks(env)
     await turns(env)
     await the_end(env)

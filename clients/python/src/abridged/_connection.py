@@ -91,8 +91,12 @@ class Connection:
                 parts.append(rest)
         except Exception:
             logger.exception("the program wrote a line that is no frame of JSON-RPC")
+            self._stdin.close()
+        try:
+            exit_code = await asyncio.wait_for(self._process.wait(), CLOSING_SECONDS)
+        except asyncio.TimeoutError:
             self._process.kill()
-        exit_code = await self._process.wait()
+            exit_code = await self._process.wait()
         # A child of the daemon may hold its stderr open.
         await asyncio.wait([self._draining], timeout=0.5)
         self._draining.cancel()
