@@ -188,12 +188,12 @@ async def turns(env):
 
 PROGRAM = """\
 #!{python}
-import json, sys
+import json, os, sys
 for line in sys.stdin:
     answer = {{"jsonrpc": "2.0", "id": json.loads(line)["id"], "result": {{}}}}
     event = {{"sessionId": "s", "epoch": "e", "seq": 1, "ts": "", "durable": True, "event": {{"type": "settled", "aborted": False}}}}
     notification = {{"jsonrpc": "2.0", "method": "session/event", "params": event}}
-    print(json.dumps(answer), json.dumps(notification), sep="\\n", flush=True)
+    os.write(1, "".join(json.dumps(frame) + "\\n" for frame in (answer, notification)).encode())  # at once
 """
 
 
