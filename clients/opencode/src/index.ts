@@ -1,4 +1,4 @@
-import type { Plugin, PluginInput, PluginModule } from "@opencode-ai/plugin";
+import type { Hooks, Plugin, PluginInput, PluginModule } from "@opencode-ai/plugin";
 import { connect, DaemonExited, type GivenMessage } from "abridged-client";
 
 import { type Entry, fromProse, toProse } from "./prose.js";
@@ -69,7 +69,7 @@ const server: Plugin = async ({ client: host }, options = {}) => {
     }
   }
 
-  return {
+  return guarded(host, {
     async config(config) {
       summarizer = config.agent?.["compaction"]?.model;
     },
@@ -98,24 +98,28 @@ const server: Plugin = async ({ client: host }, options = {}) => {
       if (!additions) return;
       begun.delete(sessionID);
       const compaction = { messages, sessionID, additions };
-      try {
-        const done = await fit(compaction).catch((error) => {
-          if (error instanceof DaemonExited) return fit(compaction);
-          throw error;
-        });
-        if (done) await report(host, "info", done);
-      } catch (error) {
-        // An error that leaves a hook ends OpenCode's compaction.
-        const why = error instanceof Error ? error.message : String(error);
-        await report(host, "warn", `${why}\nOpenCode compacts with its own input`);
-      }
+      const done = await fit(compaction).catch((error) => {
+        if (error instanceof DaemonExited) return fit(compaction);
+        throw error;
+      });
+      if (done) await report(host, "info", done);
     },
-  };
+  });
 };
 
 export default { id: "abridged", server } satisfies PluginModule;
 
 const nameOf = ({ providerID, modelID }: { providerID: string; modelID: string }) => `${providerID}/${modelID}`;
+
+/** The hooks, with their errors reported: an error that leaves a hook ends OpenCode's request or compaction. */
+function guarded(host: Host, hooks: Hooks): Hooks {
+  const guard = (hook: (...inputs: unknown[]) => Promise<void>) => (...inputs: unknown[]) =>
+    hook(...inputs).catch((error) => {
+      const why = error instanceof Error ? error.message : String(error);
+      return report(host, "warn", `${why}\nOpenCode goes on with its own input`);
+    });
+  return Object.fromEntries(Object.entries(hooks).map(([name, hook]) => [name, guard(hook)]));
+}
 
 /** The model that writes the summary: that of the agent `compaction`, else that of the newest message of the user. */
 async function modelOf(host: Host, history: Entry[], summarizer: string | undefined): Promise<Model> {

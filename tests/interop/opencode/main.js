@@ -88,7 +88,7 @@ const isStuck = ({ error }) => error?.name === "ContextOverflowError" && error.d
 function fallsBack(name, run, cause) {
   check(isStuck(run), `${name}: OpenCode does not go on with its own input: ${JSON.stringify(run.error)}`);
   check(run.reports.length === 1 && run.reports[0].includes(cause), `${name}: the log does not say ${cause} once: ${run.reports}`);
-  check(run.reports[0].includes("OpenCode compacts with its own input"), `${name}: the log does not say what happens: ${run.reports}`);
+  check(run.reports[0].includes("OpenCode goes on with its own input"), `${name}: the log does not say what happens: ${run.reports}`);
 }
 
 /** The session goes on, and the model wrote the summary from an input that has the rule and the newest messages. */
