@@ -1,0 +1,41 @@
+"""Programs that the release runs, and the copy of the tree that they run in."""
+
+import contextlib
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+OURS = ("LICENSE-MIT", "LICENSE-APACHE", "NOTICE")
+
+
+def fail(reason):
+    sys.exit(f"packaging/release: {reason}")
+
+
+def run(*command, cwd=ROOT, env=None):
+    """What a program prints on stdout. A failure ends the release with what the program said."""
+    command = [str(part) for part in command]
+    try:
+        done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True)
+    except OSError as error:
+        fail(f"{command[0]}: {error.strerror}")
+    if done.returncode:
+        fail(f"{' '.join(command)} fails with {done.returncode}\n{done.stdout}{done.stderr}".rstrip())
+    return done.stdout
+
+
+@contextlib.contextmanager
+def staged():
+    """A copy of the clients and of the protocol that they are built from; each client has the licences beside it."""
+    built = shutil.ignore_patterns("node_modules", "dist", "build", "__pycache__", "*.egg-info", "*.tgz", ".venv")
+    with tempfile.TemporaryDirectory(prefix="abridged-release-") as folder:
+        tree = pathlib.Path(folder)
+        for name in ("clients", "protocol"):
+            shutil.copytree(ROOT / name, tree / name, ignore=built)
+        for client in (tree / "clients").iterdir():
+            for name in OURS:
+                shutil.copy(ROOT / name, client / name)
+        yield tree
