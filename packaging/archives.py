@@ -19,7 +19,7 @@ class Member:
 
 def write_tar(path, members, seconds):
     """Writes a `.tar.gz`. The time is seconds since 1970."""
-    with path.open("wb") as file, gzip.GzipFile("", "wb", 9, file, mtime=0) as packed:
+    with path.open("wb") as file, gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
         with tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT) as archive:
             for member in sorted(members):
                 info = tarfile.TarInfo(member.name)
@@ -29,7 +29,7 @@ def write_tar(path, members, seconds):
 
 def write_zip(path, members, seconds):
     """Writes a `.zip` in the given order of members, since a wheel has its record last."""
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+    with zipfile.ZipFile(path, "w") as archive:
         for member in members:
             info = zipfile.ZipInfo(member.name, time.gmtime(seconds)[:6])
             info.compress_type, info.create_system = zipfile.ZIP_DEFLATED, 3
