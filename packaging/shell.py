@@ -29,12 +29,16 @@ def run(*command, cwd=ROOT, env=None):
 
 @contextlib.contextmanager
 def staged():
-    """A copy of the clients and of the protocol that they are built from; each client has the licences beside it."""
-    built = shutil.ignore_patterns("node_modules", "dist", "build", "__pycache__", "*.egg-info", "*.tgz", ".venv")
+    """A copy of the clients and of the protocol that they are built from, without the files that git ignores.
+
+    Each client has the licences beside it.
+    """
+    listed = run("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "clients", "protocol")
     with tempfile.TemporaryDirectory(prefix="abridged-release-") as folder:
         tree = pathlib.Path(folder)
-        for name in ("clients", "protocol"):
-            shutil.copytree(ROOT / name, tree / name, ignore=built)
+        for name in filter(None, listed.split("\0")):
+            (tree / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, tree / name)
         for client in (tree / "clients").iterdir():
             for name in OURS:
                 shutil.copy(ROOT / name, client / name)
