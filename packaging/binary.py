@@ -12,8 +12,8 @@ COMMON_LIBRARIES = {"libc.so.6", "libm.so.6", "libgcc_s.so.1", "libpthread.so.0"
                     "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}  # fmt: skip
 # pip knows no manylinux tags of arm64 before this glibc.
 OLDEST_GLIBC = (2, 17)
-# A static binary runs with any libc. pip wants one tag for each family.
-STATIC_TAGS = ["manylinux_2_17_{}", "musllinux_1_1_{}"]
+# A static binary runs with each libc, and pip wants a platform for each.
+STATIC = "manylinux_2_17_{0}.musllinux_1_1_{0}"
 
 
 class Unfit(Exception):
@@ -37,18 +37,18 @@ class Binary:
         return f"{'x86_64' if self.cpu == 'x64' else 'aarch64'}-{system}"
 
     @property
-    def wheel_tags(self):
-        """The platform tags of a wheel with this binary."""
+    def wheel_platform(self):
+        """The platform in the name of a wheel with this binary; several with a dot between them."""
         if self.os == "darwin":
             major, minor = self.needs
             # From 11 on, pip knows only whole versions.
             major, minor = (major + (minor > 0), 0) if major >= 11 else (major, minor)
-            return [f"macosx_{major}_{minor}_{'x86_64' if self.cpu == 'x64' else 'arm64'}"]
+            return f"macosx_{major}_{minor}_{'x86_64' if self.cpu == 'x64' else 'arm64'}"
         machine = "x86_64" if self.cpu == "x64" else "aarch64"
         if not self.needs:
-            return [tag.format(machine) for tag in STATIC_TAGS]
+            return STATIC.format(machine)
         major, minor = max(self.needs, OLDEST_GLIBC)
-        return [f"manylinux_{major}_{minor}_{machine}"]
+        return f"manylinux_{major}_{minor}_{machine}"
 
     @property
     def is_native(self):

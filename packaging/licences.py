@@ -18,7 +18,7 @@ def third_party(metadata):
         for text in _texts(package):
             crates[text].append(f"{package['name']} {package['version']} ({package['license']})")
     parts = [f"{LINE}\n{chr(10).join(names)}\n{LINE}\n\n{text}\n" for text, names in crates.items()]
-    return "\n".join(["The binary contains these crates, under the licences below their names.\n", *parts])
+    return "\n".join(["abridged contains these crates, under the licences below their names.\n", *parts])
 
 
 def _linked(metadata):

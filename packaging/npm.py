@@ -2,27 +2,28 @@
 
 import json
 
-from shell import fail, run, staged
+from shell import run, staged
 
 
-def pack(binary, version, members, out):
-    """Packs the carrier of the binary, with the members beside it, and each client."""
+def pack(release):
     with staged() as tree:
         carrier = tree / "carrier"
-        _write_carrier(carrier, binary, version, members)
-        _pack(carrier, out)
+        _write_carrier(carrier, release)
+        _pack(carrier, release.out)
         # The other clients are built with the types of `abridged-client`.
         manifests = (tree / "clients").glob("*/package.json")
+        ours = []
         for manifest in sorted(manifests, key=lambda file: (file.parent.name != "typescript", file)):
-            _build(manifest)
-            _pack(manifest.parent, out)
+            _build(manifest, ours)
+            ours.append(_pack(manifest.parent, release.out))
 
 
-def _write_carrier(folder, binary, version, members):
+def _write_carrier(folder, release):
+    binary = release.binary
     name = f"abridged-{binary.os}-{binary.cpu}"
     manifest = {
         "name": name,
-        "version": version,
+        "version": release.version,
         "description": f"The binary of abridged for {binary.os}-{binary.cpu}, which abridged-client starts",
         "license": "MIT OR Apache-2.0",
         "os": [binary.os],
@@ -30,35 +31,38 @@ def _write_carrier(folder, binary, version, members):
         # A binary that is linked with glibc does not start on Alpine.
         **({"libc": ["glibc"]} if binary.os == "linux" and binary.needs else {}),
         "bin": {"abridged": "bin/abridged"},
-        "files": ["bin", *(member.name for member in members)],
+        "files": ["bin", *release.licences],
         # Yarn keeps packages zipped, and a program cannot be started from a zip.
         "preferUnplugged": True,
     }
     (folder / "bin").mkdir(parents=True)
     (folder / "package.json").write_text(json.dumps(manifest, indent=2) + "\n")
     (folder / "README.md").write_text(f"# {name}\n\n{manifest['description']}. Install `abridged-client`, which depends on it.\n")
-    (folder / "bin/abridged").write_bytes(binary.path.read_bytes())
-    (folder / "bin/abridged").chmod(0o755)
-    for member in members:
-        (folder / member.name).write_bytes(member.data)
+    for file, data in release.licences.items():
+        (folder / file).write_bytes(data)
+    program = folder / "bin/abridged"
+    program.write_bytes(binary.path.read_bytes())
+    program.chmod(0o755)
 
 
-def _build(manifest):
-    """Builds a client in the staged tree, and lists the licences among its files."""
+def _build(manifest, ours):
+    """Builds a client in the staged tree. Its package has the licences, and nothing that only its build needs."""
     package, folder = json.loads(manifest.read_text()), manifest.parent
     if "build" in package.get("scripts", {}):
-        install = "ci" if (folder / "package-lock.json").exists() else "install"
-        # The carriers are optional, and this version of them is not published yet.
-        _npm(folder, install, "--ignore-scripts", "--omit=optional", "--no-audit", "--no-fund")
+        # This version of our packages is not published yet: the client is taken from its archive, and no carrier is needed.
+        needed = [archive for name, archive in ours if name in package.get("dependencies", {})]
+        _npm(folder, "install", "--no-save", "--ignore-scripts", "--omit=optional", "--no-audit", "--no-fund", *needed)
         _npm(folder, "run", "build")
-    package["files"] = [*package.get("files", []), "LICENSE-*"]
+    package["files"] = [*package["files"], "LICENSE-*"]
+    for member in ("scripts", "devDependencies"):
+        package.pop(member, None)
     manifest.write_text(json.dumps(package, indent=2) + "\n")
 
 
 def _pack(folder, out):
+    """Packs a folder, and returns the name of the package and its archive."""
     (packed,) = json.loads(_npm(folder, "pack", "--json", "--ignore-scripts", "--pack-destination", out))
-    if not (out / packed["filename"]).is_file():
-        fail(f"npm pack does not make {packed['filename']}")
+    return packed["name"], out / packed["filename"]
 
 
 def _npm(folder, *arguments):

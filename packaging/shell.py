@@ -8,22 +8,22 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-OURS = ("LICENSE-MIT", "LICENSE-APACHE", "NOTICE")
+OURS = ("LICENSE-MIT", "LICENSE-APACHE")
 
 
 def fail(reason):
     sys.exit(f"packaging/release: {reason}")
 
 
-def run(*command, cwd=ROOT, env=None):
+def run(*command, cwd=ROOT, env=None, stderr=subprocess.PIPE):
     """What a program prints on stdout. A failure ends the release with what the program said."""
     command = [str(part) for part in command]
     try:
-        done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True)
+        done = subprocess.run(command, cwd=cwd, env=env, stdout=subprocess.PIPE, stderr=stderr, text=True)
     except OSError as error:
         fail(f"{command[0]}: {error.strerror}")
     if done.returncode:
-        fail(f"{' '.join(command)} fails with {done.returncode}\n{done.stdout}{done.stderr}".rstrip())
+        fail(f"{' '.join(command)} fails with {done.returncode}\n{done.stdout}{done.stderr or ''}".rstrip())
     return done.stdout
 
 

@@ -1,0 +1,26 @@
+"""The wheels of PyPI: one without a binary, for platforms that have none, and one that carries the binary."""
+
+import os
+import sys
+
+from shell import fail, run, staged
+
+
+def pack(release):
+    with staged() as tree:
+        client = tree / "clients/python"
+        _build(client, release, "any", {})
+        for name, data in release.licences.items():
+            (client / name).write_bytes(data)
+        platform = release.binary.wheel_platform
+        _build(client, release, platform, {"ABRIDGED_CARRY": str(release.binary.path), "ABRIDGED_PLATFORM": platform})
+
+
+def _build(client, release, platform, variables):
+    """Builds a wheel. The variables are those of clients/python/hatch_build.py."""
+    command = (sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-cache-dir")
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": str(release.seconds), **variables}
+    run(*command, "--wheel-dir", release.out, client, env=environment)
+    expected = f"abridged-{release.version}-py3-none-{platform}.whl"
+    if not (release.out / expected).is_file():
+        fail(f"clients/python does not make {expected}")

@@ -1,0 +1,10 @@
+// Makes a session with the daemon that the installed packages carry, and prints its id.
+
+import { connect } from "abridged-client";
+
+const client = await connect();
+try {
+  console.log((await client.call("session/new", { cwd: process.cwd() })).sessionId);
+} finally {
+  await client.close();
+}
