@@ -53,7 +53,7 @@ def _build(manifest, ours):
         needed = [archive for name, archive in ours if name in package.get("dependencies", {})]
         _npm(folder, "install", "--no-save", "--ignore-scripts", "--omit=optional", "--no-audit", "--no-fund", *needed)
         _npm(folder, "run", "build")
-    package["files"] = [*package["files"], "LICENSE-*"]
+    package["files"] = sorted({*package["files"], "LICENSE-*"})
     for member in ("scripts", "devDependencies"):
         package.pop(member, None)
     manifest.write_text(json.dumps(package, indent=2) + "\n")

@@ -34,12 +34,12 @@ def staged():
     Each client has the licences beside it.
     """
     listed = run("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "clients", "protocol")
-    with tempfile.TemporaryDirectory(prefix="abridged-release-") as folder:
-        tree = pathlib.Path(folder)
+    with tempfile.TemporaryDirectory(prefix="abridged-release-") as temporary:
+        tree = pathlib.Path(temporary)
         for name in filter(None, listed.split("\0")):
             (tree / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, tree / name)
-        for client in (tree / "clients").iterdir():
+            shutil.copyfile(ROOT / name, tree / name)
+        for folder in (tree, *(tree / "clients").iterdir()):
             for name in OURS:
-                shutil.copy(ROOT / name, client / name)
+                shutil.copyfile(ROOT / name, folder / name)
         yield tree

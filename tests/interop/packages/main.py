@@ -120,26 +120,42 @@ def alone(home):
 
 def starts_the_carried_one(home, carried, *client, cwd):
     """The client makes a session with the binary of its package, and finds none when that one is away."""
-    session = run(*client, cwd=cwd, env=alone(home)).strip()
-    assert list(home.glob(f"data/sessions/**/*{session}*")), session
+    session = pathlib.Path(run(*client, cwd=cwd, env=alone(home)).strip())
+    assert session.is_file() and session.is_relative_to(home / "data"), session
     carried.rename(carried.with_name("away"))
     said = run(*client, cwd=cwd, env=alone(home), fails=True)
     assert "BinaryNotFound" in said and "cargo install abridged" in said, said
     carried.with_name("away").rename(carried)
 
 
+def entries(manifest):
+    """The files of a package of npm that its users load."""
+    todo, found = [manifest.get(member) for member in ("main", "exports", "bin")] + manifest.get("pi", {}).get("extensions", []), []
+    while todo:
+        match todo.pop():
+            case str(name):
+                found.append(name)
+            case dict(members):
+                todo += members.values()
+    return found
+
+
 def npm(home, out):
     folder = home / "npm"
     folder.mkdir()
     options = ("--offline", "--ignore-scripts", "--legacy-peer-deps", "--no-audit", "--no-fund")
-    packages = [*out.glob("abridged-client-*.tgz"), *out.glob("abridged-linux-*.tgz"), *out.glob("abridged-darwin-*.tgz")]
-    run("npm", "install", *options, *packages, cwd=folder)
+    run("npm", "install", *options, *out.glob("*.tgz"), cwd=folder)
     (carrier,) = folder.glob("node_modules/abridged-*-*")
     manifest = json.loads((carrier / "package.json").read_text())
     assert (manifest["os"], manifest["cpu"]) == ([sys.platform], [carrier.name.split("-")[2]]), manifest
     assert run(folder / "node_modules/.bin/abridged", "--version", cwd=folder).startswith("abridged ")
-    for package in ("abridged-client", carrier.name):
-        assert (folder / "node_modules" / package / "LICENSE-MIT").is_file(), package
+    for package in folder.glob("node_modules/abridged-*"):
+        assert (package / "LICENSE-MIT").is_file(), package
+        manifest = json.loads((package / "package.json").read_text())
+        assert "scripts" not in manifest and "devDependencies" not in manifest, manifest
+        missing = [name for name in entries(manifest) if not (package / name).is_file()]
+        assert not missing, (package, missing)
+    assert {"abridged-client", "abridged-pi", "abridged-opencode"} <= {package.name for package in folder.glob("node_modules/*")}
     shutil.copy(HERE / "client.mjs", folder)
     starts_the_carried_one(home, carrier / "bin/abridged", NODE, "client.mjs", cwd=folder)
 
