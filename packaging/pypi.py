@@ -18,7 +18,7 @@ def pack(release):
 
 def _build(client, release, platform, variables):
     """Builds a wheel. The variables are those of clients/python/hatch_build.py."""
-    command = (sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-cache-dir")
+    command = (sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-deps")
     environment = {**os.environ, "SOURCE_DATE_EPOCH": str(release.seconds), **variables}
     run(*command, "--wheel-dir", release.out, client, env=environment)
     expected = f"abridged-{release.version}-py3-none-{platform}.whl"
