@@ -12,8 +12,12 @@ def pack(release):
         _build(client, release, "any", {})
         for name, data in release.licences.items():
             (client / name).write_bytes(data)
+        # Between machines a binary may have lost its permission to be executed, and the wheel keeps that of the file.
+        program = tree / "abridged"
+        program.write_bytes(release.binary.path.read_bytes())
+        program.chmod(0o755)
         platform = release.binary.wheel_platform
-        _build(client, release, platform, {"ABRIDGED_CARRY": str(release.binary.path), "ABRIDGED_PLATFORM": platform})
+        _build(client, release, platform, {"ABRIDGED_CARRY": str(program), "ABRIDGED_PLATFORM": platform})
 
 
 def _build(client, release, platform, variables):
