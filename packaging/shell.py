@@ -16,7 +16,7 @@ def fail(reason):
 
 
 def run(*command, cwd=ROOT, env=None, stderr=subprocess.PIPE):
-    """What a program prints on stdout. A failure ends the release with what the program said."""
+    """Runs a program and returns its stdout. A failure ends the release with what the program said."""
     command = [str(part) for part in command]
     try:
         done = subprocess.run(command, cwd=cwd, env=env, stdout=subprocess.PIPE, stderr=stderr, text=True)

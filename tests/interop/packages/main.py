@@ -22,7 +22,7 @@ NODE = shutil.which("node")
 
 
 def run(*command, cwd, fails=False, **options):
-    """What a program prints on both streams. It has to succeed, or to fail."""
+    """Runs a program, which has to succeed or to fail, and returns both of its streams."""
     command = [str(part) for part in command]
     done = subprocess.run(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
     assert (done.returncode != 0) == fails, f"{' '.join(command)}: exit code {done.returncode}\n{done.stdout}"
