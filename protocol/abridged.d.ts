@@ -2979,7 +2979,9 @@ export interface FitAnswer {
   /**
    * The summary; null where nothing was summarized. The next request gives it back as `previousSummary` with the
    * messages
-   * from `firstKeptIndex` on.
+   * from `firstKeptIndex` on. It ends with the newest request of the user, between the tags `<user-message>`, where
+   * that is
+   * not among the kept messages.
    */
   summary: string | null;
   /** Place of the first kept message among the given ones; their number where none is kept. */

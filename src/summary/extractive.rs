@@ -157,6 +157,10 @@ pub fn summarize(request: &Request<'_>) -> Summary {
         out.push_str("\n\n");
         out.push_str(&tags);
     }
+    if out.is_empty() && !span.said_by_user().is_empty() {
+        // Nothing is worth a line by its kind. The words of the user are what there is.
+        out.push_str(&plain(request).text);
+    }
     if out.is_empty() && scale.text(NOTHING) <= request.cap {
         out.push_str(NOTHING);
     }
@@ -184,6 +188,12 @@ pub fn plain(request: &Request<'_>) -> Summary {
     }
     let short = Clean::assembled(said.first().map(|said| text::one_line(said, LONGEST)).unwrap_or_default());
     Summary { text: Clean::assembled(format!("{text}\n{tags}").trim()), short, files }
+}
+
+/// Whether a summary is the text of a compaction that only cuts messages.
+#[must_use]
+pub fn is_nothing(summary: &str) -> bool {
+    summary == NOTHING
 }
 
 /// The text of a compaction that only cuts messages.

@@ -490,3 +490,55 @@ fn a_result_that_is_not_applied_shortens_no_entry_and_loses_no_file_that_it_name
     assert!(summary.contains("src/a.rs"), "{summary}");
     assert_eq!(result["lost"]["files"], json!([]), "{answer:#}");
 }
+
+#[test]
+fn the_request_of_a_long_turn_is_in_each_fit_of_a_loop_that_gives_the_summary_back() {
+    const TASK: &str = "Find the harbour with the blue lighthouse,\nand say nothing else.";
+    let mut daemon = Daemon::start();
+    let mut messages = vec![user(TASK)];
+    let mut previous = Value::Null;
+    for round in 0..3 {
+        for nth in 0..30 {
+            let id = format!("c{round}-{nth}");
+            let call = json!({"type": "toolCall", "id": id, "name": "look", "arguments": {"at": nth}});
+            messages.push(json!({"role": "assistant", "content": [call]}));
+            let text = format!("Place {round} {nth}. {}", "lorem ipsum dolor ".repeat(100));
+            messages.push(json!({"role": "toolResult", "toolCallId": id, "content": [{"type": "text", "text": text}]}));
+        }
+        let params = json!({"messages": messages, "contextWindow": 14_000, "previousSummary": previous});
+        let fitted = daemon.ok("context/fit", params);
+        let sent = fitted["messages"].as_array().expect("messages");
+        let said: Vec<String> = sent.iter().map(|message| message.to_string()).collect();
+        assert_eq!(said.iter().filter(|it| it.contains("<user-message>")).count(), 1, "{said:#?}");
+        assert!(said.iter().any(|it| it.contains("blue lighthouse,\\nand say nothing else.")), "round {round}");
+        let summary = fitted["summary"].as_str().expect("a summary");
+        assert!(summary.ends_with(&format!("<user-message>\n{TASK}\n</user-message>")), "{summary}");
+        assert_eq!(summary.matches("<user-message>").count(), 1, "{summary}");
+        previous = fitted["summary"].clone();
+        messages.drain(..fitted["firstKeptIndex"].as_u64().expect("a place") as usize);
+    }
+    messages.push(user("Now say it."));
+    let params =
+        json!({"messages": messages, "contextWindow": 200_000, "previousSummary": previous, "keepRecentTokens": 10});
+    let fitted = daemon.ok("context/fit", params);
+    let summary = fitted["summary"].as_str().expect("a summary");
+    assert!(!summary.contains("<user-message>"), "the newest request is kept as it is: {summary}");
+}
+
+#[test]
+fn a_fit_that_only_shortens_messages_has_no_summary() {
+    let mut daemon = Daemon::start();
+    let messages = json!([user(&"A line of a large paste, with its number. ".repeat(5_000))]);
+    let fitted = daemon.ok("context/fit", json!({"messages": messages, "contextWindow": 8_000}));
+    assert_eq!((&fitted["summary"], fitted["tokensAfter"].as_u64() < Some(8_000)), (&Value::Null, true), "{fitted:#}");
+    // A word that is worth no line by its kind is in the summary where it is all that was said.
+    let paste = json!([
+        user("Hello"),
+        {"role": "assistant", "content": [{"type": "toolCall", "id": "c", "name": "look", "arguments": {}}]},
+        {"role": "toolResult", "toolCallId": "c", "content": [{"type": "text", "text": "a word"}]},
+        user(&"word ".repeat(50_000)),
+    ]);
+    let fitted = daemon.ok("context/fit", json!({"messages": paste, "contextWindow": 8_000}));
+    assert_eq!(fitted["firstKeptIndex"], 1, "{fitted:#}");
+    assert!(fitted["summary"].as_str().is_some_and(|summary| summary.contains("Hello")), "{}", fitted["summary"]);
+}

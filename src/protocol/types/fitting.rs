@@ -54,7 +54,8 @@ pub struct FitAnswer {
     #[schemars(with = "Vec<GivenMessage>")]
     pub messages: Vec<AnyJson>,
     /// The summary; null where nothing was summarized. The next request gives it back as `previousSummary` with the messages
-    /// from `firstKeptIndex` on.
+    /// from `firstKeptIndex` on. It ends with the newest request of the user, between the tags `<user-message>`, where that is
+    /// not among the kept messages.
     pub summary: Option<String>,
     /// Place of the first kept message among the given ones; their number where none is kept.
     pub first_kept_index: usize,

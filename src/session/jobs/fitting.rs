@@ -9,7 +9,7 @@ use crate::{
     },
     conversation::{
         context::{self, ContextMessage},
-        entry::{self, Entry, Header, HeaderKind, VERSION},
+        entry::{self, CarriedMessage, Entry, Header, HeaderKind, Preserved, VERSION},
         message::{Message, NotAMessage, known},
         path::Path,
         tokens,
@@ -32,6 +32,7 @@ use crate::{
         stop::Stop,
     },
     settings::{Layers, trust::Trust},
+    summary::extractive,
     text::values,
 };
 use jiff::Timestamp;
@@ -67,6 +68,30 @@ pub enum Next {
 /// The entry that stands for an earlier summary.
 const PREVIOUS: &str = "previous";
 
+/// The entry that stands for the request of the user which an earlier summary ends with.
+const REQUEST: &str = "request";
+
+/// The tags around that request. The next call finds it by them, so that a long turn keeps the words of its request.
+const REQUEST_TAGS: (&str, &str) = ("\n\n<user-message>\n", "\n</user-message>");
+
+/// A summary with the request of the user that is carried beside it; none where nothing was summarized.
+fn with_request(summary: &str, carried: Option<CarriedMessage>) -> Option<String> {
+    let (open, close) = REQUEST_TAGS;
+    match carried {
+        Some(carried) => Some(format!("{summary}{open}{}{close}", carried.text)),
+        None => Some(summary).filter(|summary| !extractive::is_nothing(summary)).map(str::to_owned),
+    }
+}
+
+/// A summary without the request that it ends with, and that request.
+fn without_request(summary: &str) -> (&str, Option<&str>) {
+    let (open, close) = REQUEST_TAGS;
+    match summary.trim_end().strip_suffix(close).and_then(|text| text.split_once(open)) {
+        Some((summary, request)) => (summary, Some(request)),
+        None => (summary, None),
+    }
+}
+
 impl Fitting {
     /// Reads the messages.
     ///
@@ -100,9 +125,13 @@ impl Fitting {
             Ok(entries[entries.len() - 1].id.clone())
         };
         if let Some(summary) = params.previous_summary.as_ref().filter(|summary| !summary.trim().is_empty()) {
-            add(
-                json!({"type": "compaction", "id": PREVIOUS, "summary": summary, "firstKeptEntryId": PREVIOUS, "tokensBefore": 0}),
-            )?;
+            let (summary, request) = without_request(summary);
+            let carried = request.map(|text| CarriedMessage { entry_id: REQUEST.into(), text: text.to_owned() });
+            let preserved = Preserved { newest_user_message: carried, ..Preserved::default() };
+            add(json!({
+                "type": "compaction", "id": PREVIOUS, "summary": summary, "firstKeptEntryId": PREVIOUS, "tokensBefore": 0,
+                "preserveData": { "abridged": preserved.of_entry(&PREVIOUS.into()) },
+            }))?;
         }
         for (at, message) in read {
             let refused = |error: NotAMessage| Failure::of_message(at, &error.path, error.problem);
@@ -268,7 +297,7 @@ impl Fitting {
         let made = draft.origin();
         FitAnswer {
             messages,
-            summary: Some(draft.summary.text.to_string()),
+            summary: with_request(&draft.summary.text, draft.plan.carried()),
             first_kept_index,
             tokens_before: draft.plan.demand.tokens_before,
             tokens_after: draft.tokens_after,
