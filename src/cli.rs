@@ -1,7 +1,6 @@
 //! Commands of the shell. Commands that change sessions speak the protocol to a daemon of their own, like any client; the
 //! others only read.
 
-mod bar;
 mod cells;
 pub mod chat;
 pub mod client;

@@ -17,7 +17,6 @@ pub mod protocol;
 pub mod provider;
 pub mod redact;
 pub mod regular;
-pub mod secret;
 pub mod session;
 pub mod settings;
 #[cfg(any(test, feature = "simulator"))]

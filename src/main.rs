@@ -21,8 +21,8 @@ use tracing_subscriber::{Layer, filter::Targets, layer::SubscriberExt, util::Sub
 struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
-    /// Level of the log on stderr: error, warn, info, debug or trace.
-    #[arg(long, global = true, env = "ABRIDGED_LOG", default_value = "warn", value_name = "LEVEL", value_parser = level)]
+    /// Level of the log on stderr: error, warn, info, debug, trace.
+    #[arg(long, global = true, env = "ABRIDGED_LOG", hide_env = true, default_value = "warn", hide_default_value = true, value_name = "LEVEL", value_parser = level)]
     log: tracing::Level,
 }
 
@@ -266,6 +266,7 @@ enum Command {
         json: bool,
     },
     /// Answer a hook of Claude Code or Codex.
+    #[command(hide = true)]
     Hook {
         #[command(subcommand)]
         event: HookEvent,

@@ -5,7 +5,6 @@ pub mod address;
 pub mod anthropic;
 pub mod body;
 pub mod codec;
-pub mod completing;
 pub mod dialect;
 mod format;
 pub mod given;
@@ -25,7 +24,7 @@ pub mod summarizer;
 pub mod trouble;
 pub mod turns;
 
-use crate::{conversation::message::Usage, secret::Secret};
+use crate::{conversation::message::Usage, redact::secret::Secret};
 pub use dialect::{Dialect, Model};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

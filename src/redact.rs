@@ -16,6 +16,7 @@ mod matching;
 mod named;
 mod places;
 mod rules;
+pub mod secret;
 mod stream;
 mod tables;
 

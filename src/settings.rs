@@ -18,7 +18,7 @@ mod switches;
 pub mod trust;
 mod typed;
 
-pub use crate::secret::Secret;
+pub use crate::redact::secret::Secret;
 pub use layers::{Layers, Source, Sourced};
 pub use limits::{Limits, TokenLimit};
 pub use models::Models;
@@ -29,7 +29,7 @@ use crate::{
     ids::ModelRef,
     provider::{Api, http::is_address},
     redact::Secrets,
-    secret::{MASK, without_value},
+    redact::secret::{MASK, without_value},
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize};

@@ -23,9 +23,8 @@ use std::{collections::HashMap, io::Error, ops::ControlFlow};
 const SYNTHETIC: &str = "<synthetic>";
 
 /// A line of the file, with the fields that are read.
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-#[derive(Default)]
 struct Line<'a> {
     #[serde(rename = "type")]
     kind: Value,
@@ -44,10 +43,6 @@ struct Line<'a> {
     git_branch: Value,
     compact_metadata: Value,
     attachment: Value,
-    custom_title: Value,
-    ai_title: Value,
-    summary: Value,
-    leaf_uuid: Value,
     #[serde(borrow)]
     message: Option<&'a RawValue>,
 }
@@ -136,7 +131,7 @@ pub fn read(file: &Bytes, stem: &str) -> Result<Converted, Error> {
     let mut read = File { is_subagent: stem.starts_with("agent-"), ..File::default() };
     records::each(file, |_, text| {
         match text.and_then(|text| serde_json::from_str::<Line<'_>>(text).ok()) {
-            Some(line) => read.add(&line),
+            Some(line) => read.add(&line, text.unwrap_or_default()),
             None => read.left_out.push("lines that cannot be read"),
         }
         ControlFlow::Continue(())
@@ -149,7 +144,7 @@ fn owned(value: &Value) -> Option<String> {
 }
 
 impl File {
-    fn add(&mut self, line: &Line<'_>) {
+    fn add(&mut self, line: &Line<'_>, text: &str) {
         if line.is_sidechain == true && !self.is_subagent {
             return self.left_out.push("lines of subagents");
         }
@@ -162,15 +157,16 @@ impl File {
         first(&mut self.version, &line.version);
         first(&mut self.branch, &line.git_branch);
         first(&mut self.created, &line.timestamp);
-        match line.kind.as_str().unwrap_or_default() {
-            "last-prompt" => self.active = owned(&line.leaf_uuid),
-            "custom-title" => self.custom_title = owned(&line.custom_title).or(self.custom_title.take()),
-            "ai-title" => self.ai_title = owned(&line.ai_title).or(self.ai_title.take()),
-            "summary" => {
-                let pair = owned(&line.leaf_uuid).zip(owned(&line.summary));
-                self.summaries.extend(pair);
-            }
-            kind => self.record(kind, line),
+        let kind = line.kind.as_str().unwrap_or_default();
+        if !["last-prompt", "custom-title", "ai-title", "summary"].contains(&kind) {
+            return self.record(kind, line);
+        }
+        let facts: Value = serde_json::from_str(text).unwrap_or_default();
+        match kind {
+            "last-prompt" => self.active = owned(&facts["leafUuid"]),
+            "custom-title" => self.custom_title = owned(&facts["customTitle"]).or(self.custom_title.take()),
+            "ai-title" => self.ai_title = owned(&facts["aiTitle"]).or(self.ai_title.take()),
+            _ => self.summaries.extend(owned(&facts["leafUuid"]).zip(owned(&facts["summary"]))),
         }
     }
 

@@ -10,7 +10,7 @@ use crate::{
     log::repair::Repair,
     provider::{
         Api,
-        completing::{self, Missing},
+        given::completing::{self, Missing},
     },
     text::values,
 };
@@ -63,8 +63,10 @@ pub struct About {
 pub struct Converted {
     /// Facts about it.
     pub about: About,
-    /// Lines of its entries, each with its newline.
-    pub lines: String,
+    /// Lines of its conversation, each with its newline.
+    conversation: String,
+    /// Numbers of the parts that are left out, by their kind.
+    left_out: Map<String, Value>,
     /// Parts of the file that are in no entry.
     pub repairs: Vec<Repair>,
 }
@@ -87,6 +89,23 @@ impl Converted {
         };
         header.mark_foreign();
         header
+    }
+
+    /// The lines of all entries, each with its newline. The conversation hangs on the entry that says its origin.
+    #[must_use]
+    pub fn lines(&self) -> String {
+        let Origin { agent, session_id, .. } = &self.about.origin;
+        let mut head = Transcript::new(*agent, session_id, &self.about.created);
+        head.leaf = None;
+        if let Some(title) = &self.about.title {
+            head.entry("session_info", "title", &[("name", raw(title))]);
+        }
+        let mut data = json!(self.about.origin);
+        if !self.left_out.is_empty() {
+            data["leftOut"] = self.left_out.clone().into();
+        }
+        head.entry("custom", ORIGIN, &[("customType", raw(&IMPORTED)), ("data", raw(&data))]);
+        head.lines + &self.conversation
     }
 
     /// The id that the session has in its agent.
@@ -250,21 +269,8 @@ impl Transcript {
             detail: format!("{count} {kind} of {} are in no entry; its own file has them", self.agent.title()),
         });
         let repairs = repairs.collect();
-        // The conversation hangs on the origin, and its newest message is the leaf.
-        let mut data = json!(about.origin);
-        if !left_out.is_empty() {
-            data["leftOut"] = left_out.into();
-        }
         self.lead_to_leaf();
-        let conversation = std::mem::take(&mut self.lines);
-        self.leaf = None;
-        self.time.clone_from(&about.created);
-        if let Some(title) = &about.title {
-            self.entry("session_info", "title", &[("name", raw(title))]);
-        }
-        self.entry("custom", ORIGIN, &[("customType", raw(&IMPORTED)), ("data", raw(&data))]);
-        let lines = format!("{}{conversation}", self.lines);
-        Converted { about, lines, repairs }
+        Converted { about, conversation: self.lines, left_out, repairs }
     }
 
     /// Marks the leaf where the last line is of another branch.

@@ -1,5 +1,7 @@
 //! Texts, numbers and times in the cells of a terminal.
 
+pub(super) mod bar;
+
 use crate::text::{one_line, tail};
 use jiff::Timestamp;
 

@@ -2,6 +2,7 @@
 //! decoders that also read the answers to requests of the daemon.
 
 mod anthropic;
+pub mod completing;
 mod google;
 mod known;
 mod look;

@@ -13,7 +13,7 @@ use super::{
     format::WireFormat,
     keys,
 };
-use crate::{secret::Secret, text};
+use crate::{redact::secret::Secret, text};
 use reqwest::{
     Client, Response, StatusCode,
     header::{HeaderMap, HeaderName, HeaderValue},

@@ -3,7 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "keys stand in the environment")]
 
 use super::{KeySource, Trouble, TroubleKind};
-use crate::secret::Secret;
+use crate::redact::secret::Secret;
 use std::{process::Stdio, time::Duration};
 use tokio::{io::AsyncReadExt as _, process::Command};
 

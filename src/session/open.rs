@@ -308,7 +308,7 @@ fn other_agent(path: &Path, read_only: bool, error: StoreError, blocking: &Block
     let header = converted.header(converted.own_id(), None);
     let line = header::new_line(path, &header)?;
     let found = header::Found { header, title: converted.about.title.clone(), end: line.len() as u64 + 1, lines: 1 };
-    let bytes = format!("{line}\n{}", converted.lines).into_bytes();
+    let bytes = format!("{line}\n{}", converted.lines()).into_bytes();
     let source = Source::of(path.to_owned(), Bytes::Memory(bytes.into()), &found);
     let mut opened = store::follow(source, found, store::INDEXED_AT_ONCE, blocking)?;
     opened.repairs.extend(converted.repairs);
@@ -348,7 +348,7 @@ pub fn import(
     let original = in_database.map_or_else(|| original.clone(), |session| reading::in_database(&original, &session));
     let header = converted.header(id, Some(original.display().to_string()));
     let file = file_of(sessions, &header);
-    let write = |sink: Sink<'_>| sink(converted.lines.as_bytes());
+    let write = |sink: Sink<'_>| sink(converted.lines().as_bytes());
     let store::Opened { log, history, mut repairs, .. } = store::found(&file, &header, write, blocking)?;
     repairs.extend(converted.repairs);
     let images = Blobs::beside(&file);

@@ -4,7 +4,7 @@
 use super::Settings;
 use crate::{
     provider::{address::without_credentials, http::is_address},
-    secret::MASK,
+    redact::secret::MASK,
     text::spelling,
 };
 use serde::{Serialize, Serializer};

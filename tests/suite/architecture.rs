@@ -15,10 +15,10 @@ use syn::visit::{self, Visit};
 /// Folders of `src` from the ground up; a file beside `lib.rs` is a folder of its own. A folder uses itself and what is on a
 /// lower floor.
 const FLOORS: &[&[&str]] = &[
-    &["clock", "ids", "prompts", "redact", "regular", "secret", "text", "watch"],
+    &["clock", "ids", "prompts", "redact", "regular", "text", "watch"],
     &["conversation"],
     &["log", "provider"],
-    &["settings"],
+    &["agents", "settings"],
     &["models"],
     &["ask"],
     &["summary"],
@@ -37,6 +37,9 @@ const KNOWN_UPWARD: &[(&str, &str)] = &[];
 /// which `clippy.toml` disallows carries `expect(clippy::disallowed_methods)`; no other file may.
 const SHELL: &[&str] = &[
     "regular",
+    "agents/homes",
+    "agents/opencode/files",
+    "agents/reading",
     "provider/http",
     "provider/keys",
     "wire/caller",
@@ -89,6 +92,9 @@ const SHELL: &[&str] = &[
     "cli/models",
     "cli/interrupt",
     "cli/named",
+    "cli/other_agents/continuing",
+    "cli/other_agents/found",
+    "cli/other_agents/hook",
     "cli/report/written",
     "cli/session_commands/tail",
     "cli/paint",

@@ -52,6 +52,7 @@ mod hooks;
 mod hosts;
 mod identified;
 mod idle;
+mod importing;
 mod imports;
 mod inherited;
 mod injection;

@@ -9,7 +9,7 @@ use crate::{
 use serde_json::{Value, json};
 use std::{
     fs,
-    io::{Write as _, stderr},
+    io::{BufRead as _, BufReader, Write as _, stderr},
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
@@ -162,4 +162,57 @@ fn the_hook_of_the_summarizer_is_short() {
     let (hook, _) = hook.split_once("\nHOOKS = ").expect("its end");
     let lines = hook.lines().skip(1).filter(|line| !line.trim().is_empty()).count();
     assert!(lines <= 30, "{lines}");
+}
+
+#[test]
+fn an_agent_for_editors_shows_one_compaction_from_start_to_end() {
+    let Some(command) = command("acp_agent.py") else { return };
+    let home = Home::new();
+    let mut command = command;
+    command
+        .arg("builtin/echo")
+        .arg(binary().get_program())
+        .env("ABRIDGED_DATA_DIR", home.path("data"))
+        .env("ABRIDGED_CONFIG_DIR", home.path("config"))
+        .env_remove("ABRIDGED_DISABLE_AUTOCOMPACT");
+    without_keys(&mut command);
+    let mut agent = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut stdin = agent.stdin.take().expect("a pipe");
+    let mut lines = BufReader::new(agent.stdout.take().expect("a pipe")).lines();
+    let mut updates: Vec<Value> = Vec::new();
+    let mut ids = 0..;
+    let mut ask = |method: &str, params: Value| -> Value {
+        let id: i32 = ids.next().expect("an id");
+        writeln!(stdin, "{}", json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
+            .expect("it is read");
+        for line in lines.by_ref() {
+            let frame: Value = serde_json::from_str(&line.expect("a line")).expect("JSON");
+            if frame["id"] == id && frame.get("method").is_none() {
+                return frame["result"].clone();
+            }
+            updates.push(frame["params"]["update"].clone());
+        }
+        panic!("the agent ended");
+    };
+    ask("initialize", json!({"protocolVersion": 1, "clientCapabilities": {"session": {"compaction": {}}}}));
+    let session = ask("session/new", json!({"cwd": "/tmp", "mcpServers": []}))["sessionId"].clone();
+    for step in 0..20 {
+        let prompt = json!([{"type": "text", "text": format!("step {step}")}]);
+        ask("session/prompt", json!({"sessionId": session, "prompt": prompt}));
+    }
+    drop(stdin);
+    assert!(agent.wait().expect("it ends").success());
+    let kind = |update: &Value| update["sessionUpdate"].as_str().unwrap_or_default().to_owned();
+    let of_compactions: Vec<&Value> = updates.iter().filter(|update| kind(update).starts_with("compaction")).collect();
+    let (first, last) = (of_compactions[0], of_compactions[of_compactions.len() - 1]);
+    assert_eq!(
+        (&first["status"], &last["status"]),
+        (&json!("in_progress"), &json!("completed")),
+        "{of_compactions:#?}"
+    );
+    assert!(of_compactions.iter().any(|update| kind(update) == "compaction_summary_chunk"));
+    let ends = of_compactions
+        .iter()
+        .filter(|update| update["compactionId"] == first["compactionId"] && update["status"] == "completed");
+    assert_eq!(ends.count(), 1, "{of_compactions:#?}");
 }

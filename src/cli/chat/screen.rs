@@ -1,7 +1,7 @@
 //! A conversation on the terminal: the answer as it comes, and the context beside it.
 
 use crate::cli::{
-    bar::bar,
+    cells::bar::bar,
     compact::grouped,
     paint::Paint,
     print::{self, plain},

@@ -1,7 +1,7 @@
 //! The screen of the demo: a bar for the context of each turn, and a line for each event, in 80 columns and 30 rows.
 
 use crate::cli::{
-    bar::bar,
+    cells::bar::bar,
     compact::grouped,
     paint::Paint,
     print::{Printer, plain, printable},

@@ -5,7 +5,7 @@
 
 use super::{Home, SESSION, print_frame, say};
 use crate::cli::{
-    bar::bar,
+    cells::bar::bar,
     client::Client,
     compact::{authors, grouped, model_name, rejected},
     model::Chosen,

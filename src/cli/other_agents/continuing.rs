@@ -16,7 +16,7 @@ use crate::{
     },
     conversation::entry,
     ids::SessionId,
-    regular,
+    regular::{self, Links},
 };
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -157,7 +157,7 @@ fn in_pis_form(
     let original = opened.session["path"].clone();
     let copied = (|| {
         let failed = |error: io::Error| format!("{}: {error}", export.display());
-        let mut lines = BufReader::new(File::open(&export).map_err(failed)?);
+        let mut lines = BufReader::new(regular::open(&export, Links::Followed).map_err(failed)?);
         let mut first = String::new();
         lines.read_line(&mut first).map_err(failed)?;
         let mut header: Value = serde_json::from_str(&first).map_err(|error| error.to_string())?;

@@ -9,9 +9,9 @@ use crate::{
     conversation::{
         entry::Entry,
         message::outline::Role,
-        path::Path as Entries,
         tokens::{Estimator, Scale},
     },
+    ids::EntryId,
     settings::Settings,
     summary::{
         cleaner::Cleaner,
@@ -22,6 +22,7 @@ use crate::{
 use serde::Deserialize;
 use serde_json::json;
 use std::{
+    collections::HashMap,
     io::Read,
     path::{Path, PathBuf},
     sync::Arc,
@@ -83,9 +84,8 @@ fn facts(transcript: &Path) -> Result<Option<String>, String> {
     let converted = reading::read(transcript).map_err(|error| error.to_string())?;
     let converted =
         converted.ok_or_else(|| format!("{} is no transcript of Claude Code or Codex", transcript.display()))?;
-    let entries = converted.lines.lines().filter_map(|line| Entry::parse(line.into()).ok()).map(Arc::new);
-    let entries: Vec<Arc<Entry>> = entries.collect();
-    let path = Entries::of(&entries);
+    let lines = converted.lines();
+    let path = active(lines.lines().filter_map(|line| Entry::parse(line.into()).ok()).map(Arc::new).collect());
     let condensed = condensed(&path);
     let span = &path[condensed.from..condensed.to];
     let settings = Settings::default();
@@ -115,6 +115,20 @@ fn facts(transcript: &Path) -> Result<Option<String>, String> {
     Ok(None)
 }
 
+/// The entries from the root to the leaf, which the last line is.
+fn active(entries: Vec<Arc<Entry>>) -> Vec<Arc<Entry>> {
+    let by_id: HashMap<&EntryId, &Arc<Entry>> = entries.iter().map(|entry| (&entry.id, entry)).collect();
+    let mut path = Vec::new();
+    let mut next = entries.last();
+    // Two entries of one id could make a circle.
+    while let Some(entry) = next.filter(|_| path.len() < entries.len()) {
+        path.push(entry.clone());
+        next = entry.parent.as_ref().and_then(|parent| by_id.get(parent).copied());
+    }
+    path.reverse();
+    path
+}
+
 /// A part of a path that was condensed.
 struct Condensed<'a> {
     from: usize,
@@ -123,7 +137,7 @@ struct Condensed<'a> {
     previous: Option<&'a Arc<Entry>>,
 }
 
-fn condensed(path: &Entries) -> Condensed<'_> {
+fn condensed(path: &[Arc<Entry>]) -> Condensed<'_> {
     let places: Vec<usize> = (0..path.len()).filter(|at| path[*at].compaction().is_some()).collect();
     // After the newest compaction there may be texts of the agent, and no answer yet.
     let is_newest =

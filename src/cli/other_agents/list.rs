@@ -169,8 +169,8 @@ mod tests {
             lines(&rows, now, 80, &Paint::off()),
             [
                 "id       age size agent       session, folder",
-                "0192aaaa 50s 12kB abridged    Fix the retries            …/user/project",
-                "b7f3     50s 12kB claude-code Write [2J the docs, all o… …/user/project",
+                "0192aaaa 50s 12kB abridged    Fix the retries                   …/user/project",
+                "b7f3     50s 12kB claude-code Write[2J the docs, all of them,…  …/user/project",
             ]
         );
         for columns in 1..120 {

@@ -1,6 +1,6 @@
 //! Texts of providers without what was sent to them in secret.
 
-use crate::{provider::Endpoint, secret::Secret};
+use crate::{provider::Endpoint, redact::secret::Secret};
 
 /// A text without the key and whatever else an endpoint keeps to itself: headers, and what stands in its address beside
 /// host and path.

@@ -16,7 +16,7 @@ use abridged::{
         codec, openai_responses, summarizer,
         turns::{Target, turns},
     },
-    secret::Secret,
+    redact::secret::Secret,
 };
 use serde_json::Value;
 use std::borrow::Cow;

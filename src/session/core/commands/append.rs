@@ -18,7 +18,7 @@ use crate::{
     protocol::{SessionAppend, errors::Failure, types::AppendParams},
     provider::{
         Api,
-        completing::{self, Missing},
+        given::completing::{self, Missing},
     },
     session::{
         core::{

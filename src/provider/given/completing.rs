@@ -1,10 +1,10 @@
 //! Completes a message of a client or of another agent to the form that pi and oh-my-pi read without checks. Fields are
 //! added where they are missing; every other byte stays as it was given.
 
-use super::Api;
 use crate::{
     conversation::message::{Message, NO_MODEL},
     ids::{CallId, ModelRef},
+    provider::Api,
 };
 use serde::{
     Deserialize, Deserializer,

@@ -1,10 +1,10 @@
 //! A window as a bar with its threshold.
 
-use super::paint::Paint;
+use crate::cli::paint::Paint;
 use serde_json::Value;
 
 /// The bar of a `usage`, in so many cells. It is red over the threshold.
-pub(super) fn bar(usage: &Value, cells: u64, paint: &Paint) -> String {
+pub(in crate::cli) fn bar(usage: &Value, cells: u64, paint: &Paint) -> String {
     let number = |name: &str| usage[name].as_u64().unwrap_or(0);
     let window = number("contextWindow").max(1);
     let at = |tokens: u64| (tokens.saturating_mul(cells) / window).min(cells);
