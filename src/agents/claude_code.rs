@@ -17,7 +17,11 @@ use crate::{
 };
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
-use std::{collections::HashMap, io::Error, ops::ControlFlow};
+use std::{
+    collections::{HashMap, HashSet},
+    io::Error,
+    ops::ControlFlow,
+};
 
 /// The model of answers that Claude Code writes itself.
 const SYNTHETIC: &str = "<synthetic>";
@@ -197,7 +201,10 @@ impl File {
             ("attachment", _)
                 if line.attachment["type"] == "queued_command" && !line.attachment["prompt"].is_null() =>
             {
-                Body::User { content: line.attachment["prompt"].to_string(), is_meta: false }
+                // Other modes are messages of the program, such as the end of a task.
+                let mode = line.attachment["commandMode"].as_str();
+                let is_meta = mode.is_some_and(|mode| mode != "prompt");
+                Body::User { content: line.attachment["prompt"].to_string(), is_meta }
             }
             ("attachment", _) => {
                 self.left_out.push("attachments");
@@ -223,6 +230,23 @@ impl File {
         self.records.push(Record { parent, key: uuid.clone(), time, body });
         self.places.insert(uuid, at);
         at
+    }
+
+    /// Whether a line is on another branch than the last message. The leaf at the last prompt may be before the answer to it.
+    fn is_elsewhere(&self, line: &str) -> bool {
+        let Some(place) = self.places.get(line) else { return false };
+        let is_message = |record: &Record| !matches!(record.body, Body::Link);
+        let mut at = self.records.iter().rposition(is_message);
+        let mut steps = 0;
+        while let Some(above) = at.filter(|_| steps <= self.records.len()) {
+            if above == *place {
+                return false;
+            }
+            let parent = self.records[above].parent.as_ref();
+            at = parent.and_then(|parent| self.places.get(parent)).copied();
+            steps += 1;
+        }
+        true
     }
 
     /// Adds the block of a line to its answer.
@@ -277,7 +301,7 @@ impl File {
         for at in 0..self.records.len() {
             tree.write_after_parents(at, &mut transcript);
         }
-        if let Some(active) = self.active.as_ref().filter(|active| self.places.contains_key(*active)) {
+        if let Some(active) = self.active.as_ref().filter(|active| self.is_elsewhere(active)) {
             let leaf = tree.after(Some(active), &transcript);
             transcript.continue_after(leaf);
         }
@@ -316,10 +340,10 @@ impl Tree<'_> {
     /// Writes a record after those above it in the tree, which may stand later in the file.
     fn write_after_parents(&mut self, at: usize, transcript: &mut Transcript) {
         let mut above = vec![at];
-        while let Some(next) = above.last().and_then(|at| self.unwritten_parent(*at)) {
-            if above.contains(&next) {
-                break;
-            }
+        let mut seen = HashSet::from([at]);
+        // Parents may lead in a circle.
+        while let Some(next) = above.last().and_then(|at| self.unwritten_parent(*at)).filter(|next| seen.insert(*next))
+        {
             above.push(next);
         }
         for at in above.into_iter().rev() {

@@ -176,10 +176,8 @@ impl File {
 
     fn item(&mut self, item: &str, value: &Value, record: impl Fn(Body) -> Record) {
         let call = |name: &Value, arguments: &Value| {
-            json!({
-                "type": "function_call", "call_id": value["call_id"], "name": name,
-                "arguments": arguments.to_string(),
-            })
+            let id = if value["call_id"].is_string() { &value["call_id"] } else { &value["id"] };
+            json!({ "type": "function_call", "call_id": id, "name": name, "arguments": arguments.to_string() })
         };
         match value["type"].as_str().unwrap_or_default() {
             "message" if value["role"] == "assistant" => self.answered(item.to_owned(), record),

@@ -30,6 +30,8 @@ struct File {
     /// The places of the messages by their ids.
     places: HashMap<String, usize>,
     left_out: Vec<&'static str>,
+    /// Summaries of compressions and the answers to them, which are Gemini CLI's own texts.
+    of_compressions: HashSet<String>,
 }
 
 /// Whether an object begins a session of Gemini CLI.
@@ -52,7 +54,7 @@ pub fn read(objects: impl IntoIterator<Item = Option<Value>>, cwd: Option<String
 }
 
 /// The parts of a content: a text, a part, or several.
-fn parts(content: &Value) -> Vec<Value> {
+fn parts_of(content: &Value) -> Vec<Value> {
     match content {
         Value::String(text) if text.is_empty() => Vec::new(),
         Value::String(text) => vec![json!({ "text": text })],
@@ -66,7 +68,7 @@ fn parts(content: &Value) -> Vec<Value> {
 }
 
 fn text_of(content: &Value) -> String {
-    parts(content).iter().filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join("\n")
+    parts_of(content).iter().filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join("\n")
 }
 
 impl File {
@@ -95,12 +97,19 @@ impl File {
             self.meta = json!({});
         }
         for (name, value) in facts.iter().filter(|(name, _)| *name != "messages") {
-            self.meta[name] = value.clone();
+            // The identity of a session is that of its first line.
+            let is_first = ["sessionId", "startTime"].contains(&name.as_str()) && self.meta[name].is_string();
+            if !is_first {
+                self.meta[name] = value.clone();
+            }
         }
     }
 
     fn message(&mut self, message: Value) {
         let id = message["id"].as_str().unwrap_or_default().to_owned();
+        if self.of_compressions.contains(&id) {
+            return;
+        }
         match self.places.get(&id) {
             Some(at) => {
                 // A resumed session writes its messages again without these.
@@ -121,21 +130,26 @@ impl File {
 
     /// Another history: a compression, or the same messages again.
     fn replaced(&mut self, messages: &[Value]) {
-        let is_known = |message: &&Value| message["id"].as_str().is_some_and(|id| self.places.contains_key(id));
+        let has = |id: &str| self.places.contains_key(id) || self.of_compressions.contains(id);
+        let is_known = |message: &&Value| message["id"].as_str().is_some_and(has);
         let is_summary =
-            |message: &&Value| !is_known(message) && text_of(&message["content"]).trim_start().starts_with(SNAPSHOT);
-        let Some(summary) = messages.iter().find(is_summary) else {
+            |message: &Value| !is_known(&message) && text_of(&message["content"]).trim_start().starts_with(SNAPSHOT);
+        let Some(at) = messages.iter().position(is_summary) else {
             return messages.iter().for_each(|message| self.message(message.clone()));
         };
+        let summary = &messages[at];
         let kept = messages.iter().filter(is_known).find(|message| !is_context(message));
         let owned = |name: &str| summary[name].as_str().unwrap_or_default().to_owned();
-        // The answer to the summary is Gemini CLI's own text.
+        let answer = messages.get(at + 1).filter(|answer| answer["type"] == "gemini" && !is_known(answer));
+        let own = [Some(summary), answer].into_iter().flatten();
+        let own: Vec<String> = own.filter_map(|message| message["id"].as_str().map(str::to_owned)).collect();
         self.steps.push(Step::Compression {
             key: owned("id"),
             time: owned("timestamp"),
             summary: text_of(&summary["content"]),
             first_kept: kept.and_then(|message| message["id"].as_str()).map(str::to_owned),
         });
+        self.of_compressions.extend(own);
     }
 
     fn converted(self, cwd: Option<String>) -> Converted {
@@ -210,13 +224,21 @@ fn user(
 ) -> Option<EntryId> {
     let mut content = Vec::new();
     let mut first = None;
-    for (nth, part) in parts(&message["content"]).into_iter().enumerate() {
+    let parts = parts_of(&message["content"]);
+    // Images beside a result belong to it.
+    let has_results = parts.iter().any(|part| part["functionResponse"].is_object());
+    let images: Vec<Value> =
+        parts.iter().filter(|part| has_results && part["inlineData"].is_object()).cloned().collect();
+    for (nth, part) in parts.into_iter().enumerate() {
         let response = &part["functionResponse"];
         if !response.is_object() {
-            content.extend(shown(&part, transcript));
+            if !images.contains(&part) {
+                content.extend(shown(&part, transcript));
+            }
             continue;
         }
-        let call = json!({ "id": response["id"], "name": response["name"], "result": [part] });
+        let of_result = [vec![part.clone()], images.clone()].concat();
+        let call = json!({ "id": response["id"], "name": response["name"], "result": of_result });
         let written = result(&call, &format!("{key}:result:{nth}"), time, transcript, answered);
         first = first.or(written);
     }
@@ -259,7 +281,7 @@ fn answer(
     }
     let mut calls = message["toolCalls"].as_array().cloned().unwrap_or_default();
     let are_parts = calls.is_empty();
-    for part in parts(&message["content"]) {
+    for part in parts_of(&message["content"]) {
         match part["text"].as_str() {
             Some(text) if part["thought"] == true => blocks.push(json!({ "type": "thinking", "thinking": text })),
             _ if part["functionCall"].is_object() => {
@@ -270,7 +292,10 @@ fn answer(
             _ => blocks.extend(shown(&part, transcript)),
         }
     }
-    for call in &calls {
+    for (nth, call) in calls.iter_mut().enumerate() {
+        if !call["id"].is_string() {
+            call["id"] = format!("{key}-{nth}").into();
+        }
         let arguments = if call["args"].is_object() { call["args"].clone() } else { json!({}) };
         blocks.push(json!({ "type": "toolCall", "id": call["id"], "name": call["name"], "arguments": arguments }));
     }
@@ -294,7 +319,7 @@ fn result(
     transcript: &mut Transcript,
     answered: &mut HashSet<String>,
 ) -> Option<EntryId> {
-    let parts = parts(&call["result"]);
+    let parts = parts_of(&call["result"]);
     let id = call["id"].as_str().unwrap_or_default();
     if parts.is_empty() || !answered.insert(id.to_owned()) {
         return None;
@@ -311,6 +336,9 @@ fn result(
         let text = response["output"].as_str().or(response["error"].as_str());
         let text = text.map_or_else(|| response.to_string(), str::to_owned);
         content.push(json!({ "type": "text", "text": text }));
+        for nested in parts_of(&part["functionResponse"]["parts"]) {
+            content.extend(shown(&nested, transcript));
+        }
     }
     let result = json!({
         "role": "toolResult", "toolCallId": id, "toolName": call["name"], "content": content, "isError": is_error,

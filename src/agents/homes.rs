@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 use std::{
+    collections::HashMap,
     env,
     fs::{self, Metadata},
     os::unix::fs::FileExt,
@@ -24,6 +25,9 @@ const EDGE: usize = 64 << 10;
 
 /// Bytes at the beginning of a file of Codex that are read where its first message is further back: instructions stand before it.
 const LONG_HEAD: usize = 1 << 20;
+
+/// The largest list of names that is read, in bytes.
+const LARGEST_INDEX: u64 = 16 << 20;
 
 /// The longest title, in bytes.
 const LONGEST_TITLE: usize = 200;
@@ -96,11 +100,7 @@ impl Homes {
                 found.extend(of_file(Agent::ClaudeCode, &file));
             }
         }
-        for folder in ["sessions", "archived_sessions"] {
-            for file in files_below(&self.codex.join(folder), 4, is("jsonl")) {
-                found.extend(of_file(Agent::Codex, &file));
-            }
-        }
+        found.extend(self.of_codex());
         let is_chat = |file: &Path| {
             let in_chats = file.parent().is_some_and(|folder| name(folder) == "chats");
             in_chats && file.extension().is_some_and(|it| it == "json" || it == "jsonl")
@@ -113,17 +113,42 @@ impl Homes {
         found
     }
 
+    /// The sessions of Codex. A thread that was reverted has several files, of which the newest one counts.
+    fn of_codex(&self) -> Vec<Found> {
+        let names = regular::read(&self.codex.join("session_index.jsonl"), LARGEST_INDEX).unwrap_or_default();
+        let names = String::from_utf8_lossy(&names);
+        let names = names.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let names: HashMap<String, String> =
+            names.filter_map(|line| owned(&line["id"]).zip(owned(&line["thread_name"]))).collect();
+        let mut newest: HashMap<String, Found> = HashMap::new();
+        let is_rollout = |file: &Path| file.extension().is_some_and(|ending| ending == "jsonl");
+        let folders = ["sessions", "archived_sessions"].map(|folder| self.codex.join(folder));
+        for file in folders.iter().flat_map(|folder| files_below(folder, 4, is_rollout)) {
+            let Some(mut found) = of_file(Agent::Codex, &file) else { continue };
+            found.title = names.get(&found.session_id).cloned().or(found.title);
+            let other = newest.get(&found.session_id);
+            if other.is_none_or(|other| other.updated_at < found.updated_at) {
+                newest.insert(found.session_id.clone(), found);
+            }
+        }
+        newest.into_values().collect()
+    }
+
     /// The sessions in the database of OpenCode, and those that earlier versions kept in files.
     fn of_opencode(&self) -> Vec<Found> {
-        let file = self.opencode.join("opencode.db");
-        let listed = if file.is_file() { database::list(&file).unwrap_or_default() } else { Vec::new() };
+        // Each channel of OpenCode has a database of its own.
+        let is_database = |file: &Path| name(file).starts_with("opencode") && name(file).ends_with(".db");
+        let databases = files_below(&self.opencode, 1, is_database);
+        let listed = databases.iter().flat_map(|file| {
+            let listed = database::list(file).unwrap_or_default();
+            listed.into_iter().map(move |session| (file, session))
+        });
         let mut found: Vec<Found> = listed
-            .into_iter()
             // Sessions of subagents are parts of their parents.
-            .filter(|session| session.parent.is_none())
-            .map(|session| Found {
+            .filter(|(_, session)| session.parent.is_none())
+            .map(|(file, session)| Found {
                 agent: Agent::OpenCode,
-                path: reading::in_database(&file, &session.id),
+                path: reading::in_database(file, &session.id),
                 session_id: session.id,
                 cwd: Some(session.cwd),
                 title: Some(shortened(&session.title)).filter(|title| !title.is_empty()),
@@ -293,7 +318,8 @@ fn of_gemini(edges: &Edges, path: &Path) -> Option<Facts> {
     }
     let messages = lines.iter().chain(lines.iter().flat_map(|line| line["messages"].as_array().into_iter().flatten()));
     let said = messages.filter(|message| message["type"] == "user").find_map(|message| text_of(&message["content"]));
-    let title = lines.iter().rev().find_map(|line| owned(&line["summary"])).or(said);
+    let named = lines.iter().rev().find_map(|line| owned(&line["summary"]).or_else(|| owned(&line["$set"]["summary"])));
+    let title = named.or(said);
     Some(Facts { session_id: owned(&meta["sessionId"])?, cwd: root(), title })
 }
 

@@ -11,7 +11,6 @@ use super::{
 use crate::{conversation::entry, ids::EntryId};
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use std::collections::HashMap;
 
 /// A session as OpenCode stores it.
 #[derive(Debug, Clone)]
@@ -52,7 +51,7 @@ impl Stored {
         let created = time(&self.info["time"]["created"]);
         let mut writing = Writing {
             transcript: Transcript::new(Agent::OpenCode, id, &created),
-            entries: HashMap::new(),
+            entries: Vec::new(),
             kept: None,
             reverted: None,
         };
@@ -78,8 +77,8 @@ impl Stored {
 
 struct Writing {
     transcript: Transcript,
-    /// The first entry of each message.
-    entries: HashMap<String, EntryId>,
+    /// The messages so far, each with its first entry.
+    entries: Vec<(String, Option<EntryId>)>,
     /// The first message that the compaction keeps which is asked for.
     kept: Option<String>,
     /// The entry before the messages that the user took back.
@@ -93,7 +92,9 @@ impl Writing {
             self.reverted = Some(self.transcript.leaf());
         }
         let created = time(&info["time"]["created"]);
-        let first = match (info["role"].as_str(), info["summary"] == true) {
+        // A compaction that failed has a message, too.
+        let is_summary = info["summary"] == true && !info["error"].is_object();
+        let first = match (info["role"].as_str(), is_summary) {
             (Some("user"), _) => self.user(id, &created, parts),
             (Some("assistant"), true) => self.summary(id, &created, parts),
             (Some("assistant"), false) => self.assistant(id, &created, info, parts),
@@ -102,9 +103,7 @@ impl Writing {
                 None
             }
         };
-        if let Some(first) = first {
-            self.entries.insert(id.to_owned(), first);
-        }
+        self.entries.push((id.to_owned(), first));
     }
 
     fn user(&mut self, id: &str, created: &str, parts: &[Value]) -> Option<EntryId> {
@@ -112,7 +111,7 @@ impl Writing {
         for part in parts {
             match part["type"].as_str().unwrap_or_default() {
                 "text" if part["ignored"] == true => self.transcript.leave_out("texts that models do not get"),
-                "text" => content.push(json!({ "type": "text", "text": part["text"] })),
+                "text" => content.extend(text(part)),
                 // The text of a file has a part of its own.
                 "file" if part["mime"] == "text/plain" || part["mime"] == "application/x-directory" => {}
                 "file" => content.push(self.file(part)),
@@ -141,7 +140,11 @@ impl Writing {
     fn summary(&mut self, id: &str, created: &str, parts: &[Value]) -> Option<EntryId> {
         let texts = parts.iter().filter(|part| part["type"] == "text").filter_map(|part| part["text"].as_str());
         let text = texts.collect::<Vec<_>>().join("\n");
-        let kept = self.kept.take().and_then(|kept| self.entries.get(&kept).cloned());
+        // The message itself may have no entry.
+        let kept = self.kept.take().and_then(|kept| {
+            let from = self.entries.iter().position(|(message, _)| *message == kept)?;
+            self.entries[from..].iter().find_map(|(_, entry)| entry.clone())
+        });
         if text.is_empty() {
             self.transcript.leave_out("compactions without a summary");
             return None;
@@ -162,7 +165,7 @@ impl Writing {
             }
             let Some(step) = steps.last_mut() else { continue };
             match kind {
-                "text" => step.blocks.push(json!({ "type": "text", "text": part["text"] })),
+                "text" => step.blocks.extend(text(part)),
                 "reasoning" => step.blocks.push(thinking(part)),
                 "tool" => step.call(part, &mut |file| self.file(file)),
                 "step-finish" => step.usage = usage(&part["tokens"], &part["cost"]),
@@ -248,8 +251,13 @@ impl Step {
     }
 }
 
+/// A text in pi's form.
+fn text(part: &Value) -> Option<Value> {
+    part["text"].as_str().map(|text| json!({ "type": "text", "text": text }))
+}
+
 fn thinking(part: &Value) -> Value {
-    let mut block = json!({ "type": "thinking", "thinking": part["text"] });
+    let mut block = json!({ "type": "thinking", "thinking": part["text"].as_str().unwrap_or_default() });
     let signature = part["metadata"].as_object().into_iter().flatten().find_map(|(_, data)| data["signature"].as_str());
     if let Some(signature) = signature {
         block["thinkingSignature"] = signature.into();

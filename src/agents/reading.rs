@@ -6,9 +6,10 @@ use super::{
     Agent, claude_code, codex, gemini,
     opencode::{self, database, files},
     records,
-    transcript::Converted,
+    transcript::{Converted, own_id},
 };
 use crate::{
+    conversation::entry::without_half_pairs,
     ids::SessionId,
     log::{bytes::Bytes, error::StoreError},
     regular::{self, Links},
@@ -19,11 +20,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Bytes at the beginning of a file from which its agent is told.
-const HEAD: usize = 256 << 10;
+/// Bytes at the beginning of a file from which databases and compressed files are told.
+const HEAD: usize = 16;
 
-/// Lines at the beginning of a file that are looked at. Titles and settings may stand before the first message.
-const FIRST_LINES: usize = 20;
+/// Lines at the beginning of a file that are looked at. Titles, settings and snapshots may stand before the first message.
+const FIRST_LINES: usize = 1_000;
 
 /// The largest file that is read, in bytes. Its entries are held in memory.
 const LARGEST: u64 = 1 << 30;
@@ -80,7 +81,7 @@ pub fn read(path: &Path) -> Result<Option<Converted>, StoreError> {
         return Err(foreign("it is compressed; unpack it with zstd -d, and give the path of the result".to_owned()));
     }
     let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    match agent_of_lines(&head) {
+    match Beginning::of(&bytes).map_err(failed())?.map(|beginning| beginning.agent) {
         Some(agent) if is_large => {
             let what =
                 format!("it is a session of {} of more than {LARGEST} bytes, the most that is read", agent.title());
@@ -88,12 +89,17 @@ pub fn read(path: &Path) -> Result<Option<Converted>, StoreError> {
         }
         Some(Agent::ClaudeCode) => claude_code::read(&bytes, &stem).map(Some).map_err(failed()),
         Some(Agent::Codex) => {
-            let bytes = match base_of(&head) {
-                Some(_) => {
-                    let own = up_to(&bytes, LARGEST).map_err(failed())?;
-                    Bytes::Memory(with_base(&file, own, MOST_BASES)?.into())
-                }
-                None => bytes,
+            let mut continues = false;
+            records::each(&bytes, |_, first| {
+                continues = first.is_some_and(|first| base_of(first.as_bytes()).is_some());
+                ControlFlow::Break(())
+            })
+            .map_err(failed())?;
+            let bytes = if continues {
+                let own = up_to(&bytes, LARGEST).map_err(failed())?;
+                Bytes::Memory(with_base(&file, own, MOST_BASES)?.into())
+            } else {
+                bytes
             };
             codex::read(&bytes, &stem).map(Some).map_err(failed())
         }
@@ -133,59 +139,68 @@ pub fn peek(path: &Path) -> Result<Option<Peeked>, StoreError> {
     if !file.is_file() {
         return Ok(None);
     }
-    let head = Bytes::from(regular::open(&file, Links::Followed).map_err(failed())?);
-    let head = head.beginning(HEAD).map_err(failed())?;
-    let whole = || {
+    let bytes = Bytes::from(regular::open(&file, Links::Followed).map_err(failed())?);
+    let Some(Beginning { agent, id, cwd }) = Beginning::of(&bytes).map_err(failed())? else {
         let of = |session: Converted| Peeked {
             agent: session.about.origin.agent,
             id: session.own_id(),
             cwd: session.about.cwd,
         };
-        Ok(read(path)?.map(of))
+        return Ok(read(path)?.map(of));
     };
-    let Some(agent) = agent_of_lines(&head) else { return whole() };
-    let lines: Vec<Value> = lines_of(&head).collect();
     let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let (id, cwd) = match agent {
-        Agent::ClaudeCode => (stem, lines.iter().find_map(|line| line["cwd"].as_str()).map(str::to_owned)),
-        Agent::Codex => {
-            let metas = lines.iter().filter(|line| line["type"] == "session_meta").map(|line| &line["payload"]);
-            // The first versions.
-            let meta = metas.chain(&lines).next();
-            let text = |name: &str| meta.and_then(|meta| meta[name].as_str()).map(str::to_owned);
-            (text("id").unwrap_or(stem), text("cwd"))
-        }
-        Agent::GeminiCli => {
-            let id = lines.iter().find_map(|line| line["sessionId"].as_str()).unwrap_or(&stem);
-            (id.to_owned(), project_root(&file))
-        }
-        _ => return whole(),
-    };
-    Ok(Some(Peeked { agent, id: id.into(), cwd: cwd.unwrap_or_default() }))
+    let id = id.filter(|_| agent != Agent::ClaudeCode).unwrap_or(stem);
+    let root = || (agent == Agent::GeminiCli).then(|| project_root(&file)).flatten();
+    Ok(Some(Peeked { agent, id: own_id(&id), cwd: cwd.or_else(root).unwrap_or_default() }))
 }
 
-/// The first lines that are JSON.
-fn lines_of(head: &[u8]) -> impl Iterator<Item = Value> {
-    let lines = head.split(|byte| *byte == b'\n').filter(|line| !line.iter().all(u8::is_ascii_whitespace));
-    lines.take(FIRST_LINES).filter_map(|line| serde_json::from_slice(line).ok())
+/// The first lines of a file of JSON lines that say whose it is.
+struct Beginning {
+    agent: Agent,
+    /// The id of the session, where the lines have it.
+    id: Option<String>,
+    /// The working folder.
+    cwd: Option<String>,
 }
 
-/// The agent of a file of JSON lines, by its first lines.
-fn agent_of_lines(head: &[u8]) -> Option<Agent> {
-    for line in lines_of(head) {
-        if line["type"] == "session" {
-            return None;
-        }
-        let is = [
-            (Agent::GeminiCli, gemini::is_session(&line)),
-            (Agent::ClaudeCode, claude_code::is_line(&line)),
-            (Agent::Codex, codex::is_line(&line)),
-        ];
-        if let Some((agent, _)) = is.into_iter().find(|(_, is)| *is) {
-            return Some(agent);
-        }
+impl Beginning {
+    /// The beginning of a file; none where no line says an agent.
+    fn of(bytes: &Bytes) -> std::io::Result<Option<Self>> {
+        let mut found: Option<Self> = None;
+        records::each(bytes, |number, text| {
+            let line: Value = text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+            if found.is_none() {
+                found = Self::of_line(&line);
+            }
+            if let Some(found) = found.as_mut().filter(|found| found.cwd.is_none()) {
+                found.cwd = line["cwd"].as_str().map(str::to_owned);
+            }
+            let is_known = found.as_ref().is_some_and(|found| found.cwd.is_some() || found.agent != Agent::ClaudeCode);
+            if is_known || line["type"] == "session" || number >= FIRST_LINES {
+                return ControlFlow::Break(());
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(found)
     }
-    None
+
+    fn of_line(line: &Value) -> Option<Self> {
+        let is = [
+            (Agent::GeminiCli, gemini::is_session(line)),
+            (Agent::ClaudeCode, claude_code::is_line(line)),
+            (Agent::Codex, codex::is_line(line)),
+        ];
+        let (agent, _) = is.into_iter().find(|(_, is)| *is)?;
+        // The first versions of Codex have no payload.
+        let meta = if line["payload"].is_object() { &line["payload"] } else { line };
+        let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+        let id = match agent {
+            Agent::GeminiCli => text(&line["sessionId"]),
+            Agent::Codex => text(&meta["id"]),
+            _ => None,
+        };
+        Some(Self { agent, id, cwd: text(&meta["cwd"]) })
+    }
 }
 
 /// The first bytes of a file, at most this number.
@@ -196,7 +211,8 @@ fn up_to(bytes: &Bytes, most: u64) -> std::io::Result<Vec<u8>> {
 
 /// The session of Codex that a file continues, and the number of its bytes that belong to the history.
 fn base_of(beginning: &[u8]) -> Option<(String, u64)> {
-    let meta = lines_of(beginning).next()?;
+    let first = beginning.split(|byte| *byte == b'\n').next()?;
+    let meta: Value = serde_json::from_slice(first).ok()?;
     let base = &meta["payload"]["history_base"];
     Some((base["thread_id"].as_str()?.to_owned(), base["end_byte_offset"].as_u64()?))
 }
@@ -223,23 +239,27 @@ fn with_base(file: &Path, own: Vec<u8>, most: usize) -> Result<Vec<u8>, StoreErr
 
 /// The file of another session of Codex, among the sessions around a file.
 fn rollout(file: &Path, id: &str) -> Option<PathBuf> {
-    fn find(folder: &Path, ending: &str, levels: usize) -> Option<PathBuf> {
+    fn find(folder: &Path, id: &str, levels: usize) -> Option<PathBuf> {
         let entries: Vec<_> = std::fs::read_dir(folder).ok()?.flatten().collect();
-        let named = entries.iter().find(|entry| entry.file_name().to_string_lossy().ends_with(ending));
+        // A thread that was reverted has the id of its revision at the end.
+        let is_named = |name: &str| {
+            let stem = name.strip_suffix(".jsonl").and_then(|name| name.strip_suffix(id));
+            stem.is_some_and(|stem| stem.ends_with(['-', '_']))
+        };
+        let named = entries.iter().find(|entry| is_named(&entry.file_name().to_string_lossy()));
         named.map(std::fs::DirEntry::path).or_else(|| {
             let folders = entries.iter().filter(|entry| levels > 0 && entry.file_type().is_ok_and(|it| it.is_dir()));
-            folders.into_iter().find_map(|entry| find(&entry.path(), ending, levels - 1))
+            folders.into_iter().find_map(|entry| find(&entry.path(), id, levels - 1))
         })
     }
-    let ending = format!("-{id}.jsonl");
     let is_home =
         |folder: &&Path| folder.file_name().is_some_and(|name| name == "sessions" || name == "archived_sessions");
     match file.ancestors().skip(1).find(is_home) {
         Some(sessions) => {
             let home = sessions.parent()?;
-            ["sessions", "archived_sessions"].into_iter().find_map(|folder| find(&home.join(folder), &ending, 3))
+            ["sessions", "archived_sessions"].into_iter().find_map(|folder| find(&home.join(folder), id, 3))
         }
-        None => find(file.parent()?, &ending, 0),
+        None => find(file.parent()?, id, 0),
     }
 }
 
@@ -259,12 +279,16 @@ fn of_database(path: &Path, file: &Path, session: Option<&str>) -> Result<Conver
     }
 }
 
+/// A JSON document. Half of a character becomes U+FFFD.
+fn document(bytes: &[u8]) -> Option<Value> {
+    let text = std::str::from_utf8(bytes).ok()?.trim_start_matches('\u{feff}');
+    let whole = without_half_pairs(text);
+    serde_json::from_str(whole.as_deref().unwrap_or(text)).ok()
+}
+
 /// A session in one JSON document.
 fn of_document(file: &Path) -> std::io::Result<Option<Converted>> {
-    let document: Value = match serde_json::from_slice(&regular::read(file, LARGEST_DOCUMENT)?) {
-        Ok(document) => document,
-        Err(_) => return Ok(None),
-    };
+    let Some(document) = document(&regular::read(file, LARGEST_DOCUMENT)?) else { return Ok(None) };
     if gemini::is_session(&document) {
         return Ok(Some(gemini::read([Some(document)], project_root(file))));
     }

@@ -1,6 +1,7 @@
 //! The JSON lines of another agent's file.
 
 use crate::{
+    conversation::entry::without_half_pairs,
     log::{bytes::Bytes, lines},
     text::values,
 };
@@ -19,7 +20,9 @@ pub(super) fn each(file: &Bytes, mut each: impl FnMut(usize, Option<&str>) -> Co
             return ControlFlow::Continue(());
         }
         let text = std::str::from_utf8(line.bytes).ok().filter(|text| !line.cut && values::check(text).is_ok());
-        // A byte order mark may begin the file.
-        each(number, text.map(|text| text.trim_start_matches('\u{feff}')))
+        // A byte order mark may begin the file, and agents cut characters in two.
+        let text = text.map(|text| text.trim_start_matches('\u{feff}'));
+        let whole = text.and_then(without_half_pairs);
+        each(number, whole.as_deref().or(text))
     })
 }

@@ -12,16 +12,34 @@ use crate::{
         Api,
         given::completing::{self, Missing},
     },
-    text::values,
+    text::{self, values},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json, value::RawValue};
 use sha2::{Digest, Sha256};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// `customType` of the entry that says where an imported session comes from.
 pub const IMPORTED: &str = "abridged.imported";
+
+/// The longest working folder, in bytes. Headers and events have it.
+const LONGEST_CWD: usize = 4_096;
+
+/// The longest title, in bytes. A longer one is cut.
+const LONGEST_TITLE: usize = 1_000;
+
+/// The longest id of a session, in bytes. Every event has it.
+const LONGEST_ID: usize = 256;
+
+/// The id of a session by the one that it has in its agent.
+#[must_use]
+pub fn own_id(id: &str) -> SessionId {
+    match id.len() {
+        1..=LONGEST_ID => id.into(),
+        _ => EntryId::of_bits(bits(id)).as_str().into(),
+    }
+}
 
 /// Key of that entry.
 const ORIGIN: &str = "origin";
@@ -76,7 +94,8 @@ impl Converted {
     #[must_use]
     pub fn header(&self, id: SessionId, file: Option<String>) -> Header {
         let title = self.about.title.clone();
-        let cwd = if self.about.cwd.is_empty() { "/".to_owned() } else { self.about.cwd.clone() };
+        let is_usable = |cwd: &&str| cwd.starts_with('/') && cwd.len() <= LONGEST_CWD && !cwd.contains('\0');
+        let cwd = Some(self.about.cwd.as_str()).filter(is_usable).unwrap_or("/").to_owned();
         let mut header = Header {
             kind: HeaderKind::Session,
             version: VERSION,
@@ -111,7 +130,7 @@ impl Converted {
     /// The id that the session has in its agent.
     #[must_use]
     pub fn own_id(&self) -> SessionId {
-        self.about.origin.session_id.as_str().into()
+        own_id(&self.about.origin.session_id)
     }
 }
 
@@ -124,10 +143,14 @@ pub struct Transcript {
     leaf: Option<EntryId>,
     /// The entry of the last line.
     last: Option<EntryId>,
+    /// Time of the first entry.
+    begun: String,
     /// Time of the newest entry, for those without one.
     time: String,
     model: Option<ModelRef>,
     thinking: Option<String>,
+    /// The entries so far: another agent's file may have an id twice.
+    ids: HashSet<EntryId>,
     /// Tools of the calls so far.
     tools: HashMap<CallId, String>,
     /// Parts that are left out, by their kind, with their number.
@@ -144,9 +167,11 @@ impl Transcript {
             lines: String::new(),
             leaf: None,
             last: None,
+            begun: entry::timestamp(jiff::Timestamp::UNIX_EPOCH),
             time: entry::timestamp(jiff::Timestamp::UNIX_EPOCH),
             model: None,
             thinking: None,
+            ids: HashSet::new(),
             tools: HashMap::new(),
             left_out: BTreeMap::new(),
         };
@@ -260,7 +285,10 @@ impl Transcript {
 
     /// The session.
     #[must_use]
-    pub fn finish(mut self, about: About) -> Converted {
+    pub fn finish(mut self, mut about: About) -> Converted {
+        // A time that is none could be anything, and the name of a file has it.
+        about.created = about.created.parse().map(entry::timestamp).unwrap_or_else(|_| self.begun.clone());
+        about.title = about.title.map(|title| text::head(&title, LONGEST_TITLE).to_owned());
         let left_out: Map<String, Value> =
             self.left_out.iter().map(|(kind, count)| ((*kind).to_owned(), (*count).into())).collect();
         let repairs = self.left_out.iter().map(|(kind, count)| Repair {
@@ -288,7 +316,16 @@ impl Transcript {
     }
 
     fn add(&mut self, kind: &str, key: &str, fields: &[(&str, &RawValue)]) -> EntryId {
-        let stamp = Stamp { id: self.id(key), timestamp: self.time.clone() };
+        let mut id = self.id(key);
+        let mut again = 1;
+        while !self.ids.insert(id.clone()) {
+            again += 1;
+            id = self.id(&format!("{key}:again:{again}"));
+        }
+        let stamp = Stamp { id, timestamp: self.time.clone() };
+        if self.lines.is_empty() {
+            self.begun.clone_from(&self.time);
+        }
         self.lines.push_str(&line(kind, &stamp, self.leaf.as_ref(), fields));
         self.lines.push('\n');
         self.leaf = Some(stamp.id.clone());
@@ -298,10 +335,7 @@ impl Transcript {
 
     /// The id of the entry of a record: the same each time that the session is read.
     fn id(&self, key: &str) -> EntryId {
-        let digest = Sha256::digest(format!("{}:{}:{key}", self.agent.name(), self.session));
-        let mut bits = [0; 8];
-        bits.copy_from_slice(&digest[..8]);
-        EntryId::of_bits(u64::from_be_bytes(bits))
+        EntryId::of_bits(bits(&format!("{}:{}:{key}", self.agent.name(), self.session)))
     }
 
     /// Sets the time of the entries that follow, where it is one.
@@ -310,6 +344,13 @@ impl Transcript {
             self.time = entry::timestamp(time);
         }
     }
+}
+
+/// The first 64 bits of the hash of a text.
+fn bits(text: &str) -> u64 {
+    let mut bits = [0; 8];
+    bits.copy_from_slice(&Sha256::digest(text)[..8]);
+    u64::from_be_bytes(bits)
 }
 
 /// The wire format in which a provider's models answer.

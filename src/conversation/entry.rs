@@ -25,6 +25,7 @@ mod writing;
 pub use agent::{CarriedAgent, CarriedLoad, LoadKind};
 pub use compaction::Compaction;
 pub use edit::{ContextEdit, Replacement};
+pub use escapes::without_half_pairs;
 pub use head::{Head, text};
 pub use header::{Header, HeaderKind};
 pub use mirror::{CARRIED, Mark, Mirror};
@@ -50,7 +51,6 @@ use crate::{
     ids::EntryId,
     text::{faults, values},
 };
-use escapes::without_half_pairs;
 use serde::Deserialize;
 use serde_json::Value;
 use std::{

@@ -38,6 +38,7 @@ const KNOWN_UPWARD: &[(&str, &str)] = &[];
 const SHELL: &[&str] = &[
     "regular",
     "agents/homes",
+    "agents/opencode/database",
     "agents/opencode/files",
     "agents/reading",
     "provider/http",

@@ -325,6 +325,96 @@ fn a_session_of_another_agent_is_only_read_and_imported_whole() {
     assert_eq!(relative["data"]["path"], "cwd");
 }
 
+#[test]
+fn a_file_names_no_place_outside_of_the_data_folder() {
+    let mut daemon = Daemon::start();
+    for (name, text) in [
+        ("t.jsonl", claude_code().replace("2026-03-01T10:00:00.000Z", "/../../../../outside")),
+        ("rollout-t.jsonl", codex().replace("2026-03-01T10:00:00Z", "/../../../../outside")),
+        ("session-t.jsonl", gemini().replace("2026-03-01T10:00:00Z", "/../../../../outside")),
+    ] {
+        let text = text.replace("\"/project\"", "\"../relative\"");
+        let file = daemon.home.path(name);
+        fs::write(&file, text).expect("written");
+        let imported = daemon.ok("session/import", json!({"path": file}));
+        let session = &imported["session"];
+        let path = Path::new(session["path"].as_str().expect("a path"));
+        assert!(path.starts_with(daemon.home.path("data/sessions")), "{}", path.display());
+        assert!(!path.to_string_lossy().contains("..") && path.exists(), "{}", path.display());
+        assert_eq!(session["cwd"], "/", "a relative folder is none");
+    }
+}
+
+#[test]
+fn an_odd_beginning_and_half_of_a_character_lose_nothing() {
+    let mut daemon = Daemon::start();
+    let snapshots: String = (0..40)
+        .map(|nth| {
+            format!("{}\n", json!({"type": "file-history-snapshot", "messageId": nth, "snapshot": "x".repeat(20_000)}))
+        })
+        .collect();
+    let text = format!("\u{feff}{snapshots}{}", claude_code().replace("Run both.", "Run both \\ud83e."));
+    let file = daemon.home.path("odd.jsonl");
+    fs::write(&file, text.replace('\n', "\r\n")).expect("written");
+    let (session, _) = load(&mut daemon, &file);
+    let said = context(&mut daemon, &session);
+    assert!(is(&said[0], "user", "Run both \u{fffd}.", false) && said.len() == 5, "{said:#?}");
+    let file = daemon.home.path("odd.json");
+    fs::write(&file, opencode().replace("Again.", "Again \\udd00.")).expect("written");
+    let (session, _) = load(&mut daemon, &file);
+    let said = context(&mut daemon, &session);
+    assert!(is(&said[1], "user", "Again \u{fffd}.", false), "{said:#?}");
+}
+
+#[test]
+fn a_session_in_the_database_of_opencode_is_read_and_nothing_is_left_beside_it() {
+    let mut daemon = Daemon::start();
+    let folder = daemon.home.path("db");
+    fs::create_dir(&folder).expect("a folder");
+    let file = folder.join("opencode.db");
+    let export: Value = serde_json::from_str(&opencode()).expect("JSON");
+    let database = rusqlite::Connection::open(&file).expect("a database");
+    database
+        .execute_batch(
+            "PRAGMA journal_mode = WAL;
+             CREATE TABLE session (id TEXT, parent_id TEXT, directory TEXT, title TEXT, version TEXT, revert TEXT,
+                                   time_created INTEGER, time_updated INTEGER);
+             CREATE TABLE message (id TEXT, session_id TEXT, time_created INTEGER, data TEXT);
+             CREATE TABLE part (id TEXT, message_id TEXT, session_id TEXT, data TEXT);
+             INSERT INTO session VALUES ('ses_1', NULL, '/project', 'Lists files', '1.18.0', '{\"messageID\":\"msg_6\"}', 1, 2);",
+        )
+        .expect("made");
+    for message in export["messages"].as_array().expect("messages") {
+        let id = message["info"]["id"].as_str().expect("an id");
+        let values = (id, "ses_1", 1, message["info"].to_string());
+        database.execute("INSERT INTO message VALUES (?1, ?2, ?3, ?4)", values).expect("added");
+        for (nth, part) in message["parts"].as_array().expect("parts").iter().enumerate() {
+            let values = (format!("prt_{id}_{nth:03}"), id, "ses_1", part.to_string());
+            database.execute("INSERT INTO part VALUES (?1, ?2, ?3, ?4)", values).expect("added");
+        }
+    }
+    let names = || {
+        let entries = fs::read_dir(&folder).expect("a folder").flatten();
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect::<Vec<_>>()
+    };
+    let path = PathBuf::from(format!("{}#ses_1", file.display()));
+    // While OpenCode has it open, and after it has closed it.
+    let mut said = Vec::new();
+    let (session, _) = load(&mut daemon, &path);
+    said.push(context(&mut daemon, &session));
+    daemon.ok("session/close", json!({"sessionId": session}));
+    database.close().expect("closed");
+    assert_eq!(names(), ["opencode.db"]);
+    let (session, loaded) = load(&mut daemon, &path);
+    said.push(context(&mut daemon, &session));
+    assert_eq!(names(), ["opencode.db"], "the reader leaves nothing");
+    assert_eq!((session.as_str(), &loaded["session"]["title"]), ("ses_1", &json!("Lists files")));
+    assert!(is(&said[0][1], "user", "Again.", false), "{said:#?}");
+    assert_eq!(said[0], said[1]);
+    let refused = daemon.err("session/load", json!({"path": file, "readOnly": true}));
+    assert!(refused["message"].as_str().expect("a text").contains("1 sessions"), "{refused}");
+}
+
 /// Runs a command in a home folder with the sessions of all agents.
 fn command(home: &Home, arguments: &[&str]) -> Output {
     let mut command = binary();

@@ -1,9 +1,12 @@
 //! OpenCode's database, which is only read.
 
+#![expect(clippy::disallowed_methods, reason = "looks for the log of writes beside a database")]
+
 use super::Stored;
+use crate::conversation::entry::without_half_pairs;
 use rusqlite::{Connection, OpenFlags, Row};
 use serde_json::{Value, json};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A session in the database, for a list.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,7 +74,8 @@ pub fn session(file: &Path, id: &str) -> rusqlite::Result<Option<Stored>> {
     let Some(info) = sessions.query_map([id], info)?.next().transpose()? else { return Ok(None) };
     let data = |row: &Row<'_>, at: usize| {
         let text: String = row.get(at)?;
-        Ok::<Value, rusqlite::Error>(serde_json::from_str(&text).unwrap_or_default())
+        let whole = without_half_pairs(&text);
+        Ok::<Value, rusqlite::Error>(serde_json::from_str(whole.as_deref().unwrap_or(&text)).unwrap_or_default())
     };
     let mut parts = database.prepare("SELECT data FROM part WHERE message_id = ?1 ORDER BY id")?;
     let mut messages =
@@ -89,5 +93,20 @@ pub fn session(file: &Path, id: &str) -> rusqlite::Result<Option<Stored>> {
 }
 
 fn open(file: &Path) -> rusqlite::Result<Connection> {
-    Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+    // A database without a log of writes has all of them. SQLite would make a log for the reading and leave it there.
+    let is_whole = std::fs::metadata(beside(file)).map_or(true, |log| log.len() == 0);
+    let letter = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'_' | b'-' => char::from(byte).to_string(),
+        other => format!("%{other:02x}"),
+    };
+    let path: String = file.as_os_str().as_encoded_bytes().iter().map(|byte| letter(*byte)).collect();
+    Connection::open_with_flags(format!("file:{path}{}", if is_whole { "?immutable=1" } else { "" }), flags)
+}
+
+/// The log of writes that stands beside a database.
+fn beside(file: &Path) -> PathBuf {
+    let mut log = file.as_os_str().to_owned();
+    log.push("-wal");
+    log.into()
 }

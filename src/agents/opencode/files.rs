@@ -4,7 +4,7 @@
 #![expect(clippy::disallowed_methods, reason = "reads the files of another agent")]
 
 use super::Stored;
-use crate::regular;
+use crate::{conversation::entry::without_half_pairs, regular};
 use serde_json::Value;
 use std::{
     fs, io,
@@ -53,5 +53,8 @@ fn files_of(folder: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 fn read(file: &Path) -> io::Result<Value> {
-    Ok(serde_json::from_slice(&regular::read(file, LARGEST)?).unwrap_or_default())
+    let bytes = regular::read(file, LARGEST)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let whole = without_half_pairs(&text);
+    Ok(serde_json::from_str(whole.as_deref().unwrap_or(&text)).unwrap_or_default())
 }

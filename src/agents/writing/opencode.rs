@@ -12,8 +12,13 @@ const VERSION: &str = "1.18.33";
 pub fn export(conversation: &Conversation) -> Value {
     let session = format!("ses_{}", conversation.id.replace('-', ""));
     let mut writing = Writing { session: session.clone(), cwd: conversation.cwd.clone(), messages: Vec::new() };
+    // OpenCode sorts by the times, and the summary of a context may be newer than the messages after it.
+    let milliseconds = |time: &str| time.parse().map(Timestamp::as_millisecond).unwrap_or_default();
+    let mut earliest = conversation.said().map(|(time, _)| milliseconds(&time)).min().unwrap_or_default();
     for (time, said) in conversation.said() {
-        let time = time.parse().map(Timestamp::as_millisecond).unwrap_or_default();
+        let is_first = writing.messages.is_empty();
+        let time = if is_first { earliest } else { milliseconds(&time).max(earliest) };
+        earliest = time;
         match &said {
             Said::User(parts) => writing.user(time, parts),
             Said::Answer { parts, model } => writing.answer(time, parts, model),
@@ -100,24 +105,27 @@ impl Writing {
         let messages = self.messages.iter_mut().rev();
         let all = messages.flat_map(|message| message["parts"].as_array_mut().into_iter().flatten());
         let Some(part) = all.into_iter().find(|part| part["callID"] == call) else { return };
-        let images = parts.iter().filter_map(|part| match part {
-            Part::Image { data, kind } => {
-                let url = format!("data:{kind};base64,{data}");
-                Some(json!({ "type": "file", "mime": kind, "url": url }))
-            }
+        let own = part["id"].as_str().unwrap_or_default().to_owned();
+        let (session, message) = (part["sessionID"].clone(), part["messageID"].clone());
+        let images = parts.iter().enumerate().filter_map(|(nth, image)| match image {
+            Part::Image { data, kind } => Some(json!({
+                "id": format!("{own}{nth:02}"), "sessionID": session, "messageID": message, "type": "file",
+                "mime": kind, "url": format!("data:{kind};base64,{data}"),
+            })),
             _ => None,
         });
         let attachments: Vec<Value> = images.collect();
         let start = part["state"]["time"]["start"].clone();
         let input = part["state"]["input"].clone();
         let time = json!({ "start": start, "end": time });
-        part["state"] = match is_error {
+        // A failed call of OpenCode has no place for images.
+        part["state"] = match is_error && attachments.is_empty() {
             true => json!({ "status": "error", "input": input, "error": text(parts), "time": time }),
             false => json!({
                 "status": "completed", "input": input, "output": text(parts), "title": "", "metadata": {}, "time": time,
             }),
         };
-        if !attachments.is_empty() && !is_error {
+        if !attachments.is_empty() {
             part["state"]["attachments"] = attachments.into();
         }
     }

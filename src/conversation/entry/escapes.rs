@@ -2,7 +2,7 @@
 
 /// JavaScript writes half of a surrogate pair where it cut a text in the middle of one. No reader of UTF-8 takes it, so
 /// it reads as U+FFFD, which is what it would be shown as.
-pub(super) fn without_half_pairs(line: &str) -> Option<String> {
+pub fn without_half_pairs(line: &str) -> Option<String> {
     let escape = |at: usize| -> Option<u16> {
         let digits = line.get(at..at + 6)?.strip_prefix("\\u")?;
         u16::from_str_radix(digits, 16).ok()

@@ -3,6 +3,9 @@
 --
 -- Unknown fields may come with every object, and unknown values of a union from a newer daemon.
 
+--- A coding agent whose sessions are read.
+---@alias abridged.Agent "pi"|"oh_my_pi"|"claude_code"|"codex"|"opencode"|"gemini_cli"
+
 --- Any JSON value.
 ---@alias abridged.AnyJson any
 
@@ -684,7 +687,7 @@
 ---@field messages abridged.GivenMessage[] Messages that fit the window: the summary in messages of its own, then the kept messages as they were given.
 ---@field method? abridged.SummaryMethod Method of the summary; null where nothing was summarized.
 ---@field rejected abridged.Rejected[] Candidates that did not become the summary.
----@field summary? string The summary; null where nothing was summarized. The next request gives it back as `previousSummary` with the messages from `firstKeptIndex` on.
+---@field summary? string The summary; null where nothing was summarized. The next request gives it back as `previousSummary` with the messages from `firstKeptIndex` on. It ends with the newest request of the user, between the tags `<user-message>`, where that is not among the kept messages.
 ---@field tokensAfter integer Size of the context after.
 ---@field tokensBefore integer Size of the context before, with system prompt and tools.
 
@@ -798,6 +801,16 @@
 ---@field data string The image, in base64.
 ---@field mimeType string Its type, for example `image/png`.
 ---@field type "image" Type of the block.
+
+---@class abridged.ImportAnswer Result of `session/import`.
+---@field origin abridged.Origin The origin of the session.
+---@field repairs abridged.Repair[] Parts of the file that are in no entry, by their kind.
+---@field session abridged.SessionInfo The new session. It is open, and the client is subscribed to its events.
+
+---@class abridged.ImportParams Params of `session/import`.
+---@field cwd? string Working folder of the session; an absolute path. Default: the one in the file.
+---@field path string Path of the session of another agent: of its file, or of OpenCode's database with `#` and the id of the session.
+---@field title? string Title of the session. Default: the one in the file.
 
 ---@class abridged.InitializeAnswer Result of `initialize`.
 ---@field capabilities abridged.ServerCapabilities Capabilities of the daemon.
@@ -1135,6 +1148,13 @@
 
 --- Kinds of operations. A later version may add some.
 ---@alias abridged.OperationName "compaction"|"recovery"|"idle"|"speculation"|"navigation"|"branch_summary"|"reference"|"handoff"|"turn"
+
+---@class abridged.Origin The session of another agent that a session was made of.
+---@field agent abridged.Agent The agent that wrote it.
+---@field gitBranch? string Branch of the project's git repository, where the file has it.
+---@field parentSessionId? string The session of the same agent that it was forked from.
+---@field sessionId string Its id in that agent.
+---@field version? string Version of the agent, where the file has it.
 
 ---@class abridged.OtherBlock A block of a type that this version does not know. It is passed on.
 ---@field type string Type of the block.
@@ -2093,6 +2113,8 @@
 ---@field await fun(self: abridged.Client, method: "session/new", params?: abridged.NewParams, options?: table): abridged.SessionAnswer
 ---@field call fun(self: abridged.Client, method: "session/load", params?: abridged.LoadParams, callback?: fun(failure: abridged.Error?, result: abridged.LoadAnswer), options?: table): abridged.Call
 ---@field await fun(self: abridged.Client, method: "session/load", params?: abridged.LoadParams, options?: table): abridged.LoadAnswer
+---@field call fun(self: abridged.Client, method: "session/import", params?: abridged.ImportParams, callback?: fun(failure: abridged.Error?, result: abridged.ImportAnswer), options?: table): abridged.Call
+---@field await fun(self: abridged.Client, method: "session/import", params?: abridged.ImportParams, options?: table): abridged.ImportAnswer
 ---@field call fun(self: abridged.Client, method: "session/list", params?: abridged.ListParams, callback?: fun(failure: abridged.Error?, result: abridged.ListAnswer), options?: table): abridged.Call
 ---@field await fun(self: abridged.Client, method: "session/list", params?: abridged.ListParams, options?: table): abridged.ListAnswer
 ---@field call fun(self: abridged.Client, method: "session/close", params?: abridged.SessionParams, callback?: fun(failure: abridged.Error?, result: nil), options?: table): abridged.Call

@@ -665,6 +665,46 @@ class Repair(TypedDict):
 
 
 @final
+class ImportParams(TypedDict):
+    """Params of `session/import`."""
+
+    path: str
+    """Path of the session of another agent: of its file, or of OpenCode's database with `#` and the id of the session."""
+    cwd: NotRequired[str | None]
+    """Working folder of the session; an absolute path. Default: the one in the file."""
+    title: NotRequired[str | None]
+    """Title of the session. Default: the one in the file."""
+
+
+@final
+class ImportAnswer(TypedDict):
+    """Result of `session/import`."""
+
+    session: SessionInfo
+    """The new session. It is open, and the client is subscribed to its events."""
+    origin: Origin
+    """The origin of the session."""
+    repairs: list[Repair]
+    """Parts of the file that are in no entry, by their kind."""
+
+
+@final
+class Origin(TypedDict):
+    """The session of another agent that a session was made of."""
+
+    agent: Agent
+    """The agent that wrote it."""
+    sessionId: str
+    """Its id in that agent."""
+    version: NotRequired[str | None]
+    """Version of the agent, where the file has it."""
+    parentSessionId: NotRequired[str | None]
+    """The session of the same agent that it was forked from."""
+    gitBranch: NotRequired[str | None]
+    """Branch of the project's git repository, where the file has it."""
+
+
+@final
 class ListParams(TypedDict):
     """Params of `session/list`."""
 
@@ -2477,7 +2517,8 @@ class FitAnswer(TypedDict):
     """Messages that fit the window: the summary in messages of its own, then the kept messages as they were given."""
     summary: str | None
     """The summary; null where nothing was summarized. The next request gives it back as `previousSummary` with the
-    messages from `firstKeptIndex` on.
+    messages from `firstKeptIndex` on. It ends with the newest request of the user, between the tags `<user-
+    message>`, where that is not among the kept messages.
     """
     firstKeptIndex: int
     """Place of the first kept message among the given ones; their number where none is kept."""
@@ -4316,6 +4357,8 @@ UsageSource: TypeAlias = Literal["provider", "estimate"]
 """Source of a context's size."""
 AutoCompaction: TypeAlias = Literal["resting"] | bool
 """Whether automatic compaction acts. On the wire it is true, false or `"resting"`."""
+Agent: TypeAlias = Literal["pi", "oh_my_pi", "claude_code", "codex", "opencode", "gemini_cli"]
+"""A coding agent whose sessions are read."""
 OperationName: TypeAlias = Literal["compaction", "recovery", "idle", "speculation", "navigation", "branch_summary", "reference", "handoff", "turn"]
 """Kinds of operations. A later version may add some."""
 When: TypeAlias = Literal["now", "after_turn"]
@@ -4509,7 +4552,18 @@ class Call(Protocol):
     async def __call__(
         self, method: Literal["session/load"], /, *, timeout: float | None = None, **params: Unpack[LoadParams]
     ) -> LoadAnswer:
-        """Opens a session file of abridged, of any version of pi, or of oh-my-pi, in place."""
+        """Opens a session file of abridged, of any version of pi, or of oh-my-pi, in place. With `readOnly` it also
+        opens a session of Claude Code, Codex, OpenCode or Gemini CLI where it lies.
+        """
+        ...
+
+    @overload
+    async def __call__(
+        self, method: Literal["session/import"], /, *, timeout: float | None = None, **params: Unpack[ImportParams]
+    ) -> ImportAnswer:
+        """Makes a session of one of Claude Code, Codex, OpenCode or Gemini CLI, and opens it. The original stays as it
+        is.
+        """
         ...
 
     @overload
@@ -4822,7 +4876,18 @@ class SyncCall(Protocol):
     def __call__(
         self, method: Literal["session/load"], /, *, timeout: float | None = None, **params: Unpack[LoadParams]
     ) -> LoadAnswer:
-        """Opens a session file of abridged, of any version of pi, or of oh-my-pi, in place."""
+        """Opens a session file of abridged, of any version of pi, or of oh-my-pi, in place. With `readOnly` it also
+        opens a session of Claude Code, Codex, OpenCode or Gemini CLI where it lies.
+        """
+        ...
+
+    @overload
+    def __call__(
+        self, method: Literal["session/import"], /, *, timeout: float | None = None, **params: Unpack[ImportParams]
+    ) -> ImportAnswer:
+        """Makes a session of one of Claude Code, Codex, OpenCode or Gemini CLI, and opens it. The original stays as it
+        is.
+        """
         ...
 
     @overload
