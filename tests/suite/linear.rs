@@ -59,6 +59,8 @@ enum Sized {
     Compacted(fn(&str) -> Value),
     /// A session of this size that is not open, and params for its path.
     Closed(fn(PathBuf) -> Value),
+    /// A session of another agent of this size, and params for its path.
+    Foreign(fn(PathBuf) -> Value),
     /// A session of this size, and params with the path of a new file.
     To(fn(&str, PathBuf) -> Value),
     /// Params with a text of this size about a small session. A text may be refused.
@@ -69,7 +71,7 @@ enum Sized {
     Nothing(&'static str),
 }
 
-use Sized::{Closed, Compacted, Nothing, Session, Sessions, Text, To};
+use Sized::{Closed, Compacted, Foreign, Nothing, Session, Sessions, Text, To};
 
 const NO_PARAMS: &str = "it takes no params";
 const SIGNAL: &str = "it is a signal about a session, and reads nothing of it";
@@ -92,7 +94,10 @@ fn table() -> Vec<(&'static str, Vec<Sized>)> {
         ("ping", vec![Nothing(NO_PARAMS)]),
         ("rpc.discover", vec![Nothing(NO_PARAMS)]),
         ("session/new", vec![Text(|_, text| json!({"cwd": "/project", "systemPrompt": text}))]),
-        ("session/load", vec![Closed(|path| json!({"path": path}))]),
+        (
+            "session/load",
+            vec![Closed(|path| json!({"path": path})), Foreign(|path| json!({"path": path, "readOnly": true}))],
+        ),
         ("session/list", vec![Sessions(|| json!({})), Text(|_, text| json!({"search": text}))]),
         ("session/close", vec![Session(of)]),
         ("session/delete", vec![Session(of)]),
@@ -182,6 +187,7 @@ fn table() -> Vec<(&'static str, Vec<Sized>)> {
             ],
         ),
         ("session/fork", vec![Session(|id| with(id, json!({"entryId": "e3"}))), Session(of)]),
+        ("session/import", vec![Foreign(|path| json!({"path": path}))]),
         ("session/clear_queue", vec![Nothing("the queue is bounded")]),
         ("session/prompt", vec![Text(|id, text| with(id, json!({"message": text})))]),
         ("session/continue", vec![Nothing("it makes the context that session/context makes")]),
@@ -259,6 +265,32 @@ fn session(home: &Home, id: &str, size: usize) -> PathBuf {
     path
 }
 
+/// A session of Claude Code of this size.
+fn foreign(home: &Home, size: usize) -> PathBuf {
+    let (mut text, mut parent) = (String::new(), Value::Null);
+    for turn in 0.. {
+        let (question, answer) = (format!("q{turn}"), format!("a{turn}"));
+        let said = json!([{"type": "text", "text": text_of(1_000, &question)}]);
+        let lines = [
+            json!({"type": "user", "uuid": question, "parentUuid": parent, "message": {"role": "user", "content": "Look."}}),
+            json!({"type": "assistant", "uuid": answer, "parentUuid": question,
+                "message": {"id": answer, "role": "assistant", "content": said}}),
+        ];
+        for mut line in lines {
+            line["sessionId"] = json!("foreign");
+            line["cwd"] = json!("/project");
+            text.push_str(&format!("{line}\n"));
+        }
+        parent = json!(answer);
+        if text.len() >= size {
+            break;
+        }
+    }
+    let path = home.path("foreign.jsonl");
+    fs::write(&path, text).expect("it is written");
+    path
+}
+
 /// The cost of a request with an input of this size, in bytes.
 fn cost(method: &str, input: &Sized, size: usize) -> Option<Cost> {
     let mut daemon = daemon();
@@ -286,6 +318,7 @@ fn cost(method: &str, input: &Sized, size: usize) -> Option<Cost> {
             params("large", daemon.home.path("exported"))
         }
         Closed(params) => params(session(&daemon.home, "large", size)),
+        Foreign(params) => params(foreign(&daemon.home, size)),
         Text(params) => params("small", "ab ".repeat(size / 3)),
         Sessions(params) => {
             for at in 0..size >> 12 {

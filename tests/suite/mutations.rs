@@ -81,6 +81,7 @@ fn frames(session: &str) -> Vec<String> {
         ("session/handoff", of_session(json!({"goal": "g", "dryRun": true, "document": "d", "wait": true}))),
         ("session/cancel", of_session(json!({"operationId": "op-1"}))),
         ("session/fork", of_session(json!({"entryId": "x", "position": "at", "cwd": "/q"}))),
+        ("session/import", json!({"path": "/nowhere/session.jsonl", "title": "t", "cwd": "/q"})),
         ("session/clear_queue", of_session(json!({}))),
         ("session/prompt", of_session(json!({"message": [{"type": "text", "text": "hello"}], "behavior": "steer"}))),
         ("session/continue", of_session(json!({}))),

@@ -2,6 +2,7 @@
 //! of `replay` give them the corpus, and `tests/fuzz` looks for bytes that reach new code. This folder has a `mod.rs` because
 //! the fuzzer includes it by its path.
 
+mod agents;
 mod answers;
 mod chunks;
 pub mod corpus;
@@ -29,6 +30,7 @@ pub struct Target {
 
 /// Every target.
 pub const TARGETS: &[Target] = &[
+    Target { name: "agents", check: agents::check },
     Target { name: "answers", check: answers::check },
     Target { name: "errors", check: errors::check },
     Target { name: "frames", check: frames::check },

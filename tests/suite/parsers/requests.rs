@@ -48,7 +48,7 @@ fn service(outbox: &Arc<Outbox>, caller: Arc<Caller>) -> Service<()> {
         SessionDelete SessionStatus SessionAppend SessionContext SessionEntries SessionEntry SessionSearch SessionTree
         SessionUsage SessionRunIdle SessionActivity SessionCancel SessionCompact SessionUndoCompaction SessionReset
         SessionNavigate SessionReference SessionHandoff SessionPrune SessionPin SessionUnpin SessionLabel SessionConfigure
-        SessionFork SessionClearQueue SessionExport SessionSubscribe SessionUnsubscribe ModelsList ModelsForget SettingsGet
+        SessionFork SessionImport SessionClearQueue SessionExport SessionSubscribe SessionUnsubscribe ModelsList ModelsForget SettingsGet
         SettingsSet HooksSet ToolsSet ContextFit SessionPrompt SessionContinue CancelLsp CancelAcp);
     service
 }
