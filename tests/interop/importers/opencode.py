@@ -78,16 +78,14 @@ class Session:
                 mark = self.truth.mark()
                 self.reverted = True
             turn = plan.turn()
-            self.truth.user(turn.texts, turn.image)
             parts = [{"type": "text", "text": text} for text in turn.texts]
             if turn.image:
                 parts.append(file(turn.image))
             if plan.chance(0.1):
                 # A file's text stands beside it.
-                text = plan.text()
-                parts += [{"type": "text", "synthetic": True, "text": text}, {"type": "file", "mime": "text/plain", "filename": "a.txt", "url": "file:///a.txt"}]
-                self.truth.path.append(("user", text))
-                self.truth.all.append(("user", text))
+                turn.texts.append(plan.text())
+                parts += [{"type": "text", "synthetic": True, "text": turn.texts[-1]}, {"type": "file", "mime": "text/plain", "filename": "a.txt", "url": "file:///a.txt"}]
+            self.truth.user(turn.texts, turn.image)
             if plan.chance(0.1):
                 parts.append({"type": "text", "ignored": True, "text": plan.text()})
             first = self.user(parts)
