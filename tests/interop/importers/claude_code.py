@@ -2,7 +2,7 @@
 
 import json
 
-from plans import Plan, Truth
+from plans import AGENT_SESSIONS, SESSION_MIGRATE, Plan, Truth, result
 
 VERSION = "2.1.197"
 
@@ -17,7 +17,10 @@ class Session:
         self.is_old = self.plan.chance(0.3)
         # The places to which a rewind may go: a line and a mark of the truth.
         self.places = [(None, [])]
-        self.repeats = False
+        # The path of the leaf that the file names last: session-migrate takes it even if the session went on.
+        self.named = None
+        # The reason for which session-migrate refuses the file.
+        self.refused = None
         self.title = self.write()
         name = self.cwd.replace("/", "-")
         self.path = folder / "projects" / name / f"{self.id}.jsonl"
@@ -71,7 +74,7 @@ class Session:
             # A session that is resumed in an earlier version repeats its lines.
             at = plan.random.randrange(len(self.lines))
             repeated = [line for line in self.lines[: at + 1] if line.get("uuid")]
-            self.repeats = bool(repeated)
+            self.refused = "duplicate record UUID" if repeated else None
             self.lines += repeated
         return self.titles()
 
@@ -80,16 +83,20 @@ class Session:
         plan = self.plan
         if plan.chance(0.2):
             self.say(plan.text(), isMeta=True)
-            self.truth.add(("note", self.lines[-1]["message"]["content"]))
+            note = "note", self.lines[-1]["message"]["content"]
+            self.truth.add(note)
+            self.truth.hide(SESSION_MIGRATE, note)
         if plan.chance(0.2):
             self.leaf = self.line("attachment", self.leaf, attachment={"type": "skill_listing", "content": plan.text()})
         if plan.chance(0.2):
             self.leaf = self.line("system", self.leaf, subtype="local_command", content=plan.text(), level="info")
         if plan.chance(0.2):
             self.beside("last-prompt", lastPrompt="x", leafUuid=self.leaf)
+            self.named = self.truth.mark() if self.leaf else self.named
         if self.leaf and plan.chance(0.2):
             # A subagent's line in an earlier version's file.
             message = {"role": "user", "content": plan.text()}
+            self.truth.interface.append(("user", message["content"]))
             self.lines.append({**self.lines[-1], "type": "user", "uuid": plan.uuid(), "parentUuid": None, "isSidechain": True, "message": message})
 
     def answer(self, answer):
@@ -120,11 +127,14 @@ class Session:
             answered.append(call)
         for call in answered:
             self.truth.result(call)
+        # The line of each result but the last one is a branch by its parent.
+        self.truth.hide(SESSION_MIGRATE, *map(result, answered[:-1]))
         if answer.calls() and plan.chance(0.1):
             text = plan.text()
             self.leaf = self.line("attachment", self.leaf, attachment={"type": "queued_command", "prompt": text, "commandMode": "prompt"})
             self.truth.add(("user", text))
-            self.truth.unseen.append(("user", text))
+            self.truth.hide(AGENT_SESSIONS, ("user", text))
+            self.truth.hide(SESSION_MIGRATE, ("user", text))
 
     def result(self, parent, call):
         block = {"tool_use_id": call.id, "type": "tool_result", "content": call.text}

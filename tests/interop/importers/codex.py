@@ -3,7 +3,7 @@ their lines, and repeat texts as completed items."""
 
 import json
 
-from plans import Plan, Truth
+from plans import AGENT_SESSIONS, SESSION_MIGRATE, Plan, Truth, canonical
 
 PREFIX = "Another language model started to solve this problem and produced a summary of its thinking process. "
 
@@ -19,6 +19,8 @@ class Session:
         # The places to which a rollback may go: marks of the truth before each turn.
         self.turns, self.title = [], None
         self.revision, self.bases = "", []
+        # The reason for which session-migrate refuses the file.
+        self.refused = None
         self.meta()
         self.write()
         self.path = self.save()
@@ -73,9 +75,12 @@ class Session:
             self.event("thread_name_updated", thread_name=self.title)
 
     def context(self):
-        """Texts of Codex itself."""
-        self.say("developer", [f"<permissions instructions>{self.plan.text()}</permissions instructions>"])
-        self.say("user", [f"<environment_context>{self.plan.text()}</environment_context>"])
+        """Texts of Codex itself. In a file with completed items session-migrate takes the texts of those alone."""
+        texts = [f"<permissions instructions>{self.plan.text()}</permissions instructions>", f"<environment_context>{self.plan.text()}</environment_context>"]
+        for role, text in zip(("developer", "user"), texts):
+            self.say(role, [text])
+            if not self.is_legacy:
+                self.truth.hide(SESSION_MIGRATE, (role, text))
 
     def say(self, role, texts, image=None):
         content = [{"type": "input_text", "text": text} for text in texts]
@@ -142,7 +147,8 @@ class Session:
             case "shell":
                 call.name, call.arguments = "local_shell", {"type": "exec", "command": ["ls", plan.text()], "timeout_ms": None}
                 self.item("local_shell_call", id=f"lsh_{plan.uuid()}", call_id=call.id, status="completed", action=call.arguments)
-                self.truth.unseen.append(("call", call.id))
+                for reader in (AGENT_SESSIONS, SESSION_MIGRATE):
+                    self.truth.hide(reader, ("call", call.id, call.name, canonical(call.arguments)))
                 return "function"
         self.item("function_call", id=f"fc_{plan.uuid()}", name=call.name, arguments=json.dumps(call.arguments), call_id=call.id)
         return "function"
@@ -170,6 +176,7 @@ class Session:
         history = [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": summary}]}]
         self.line("compacted", message=summary, replacement_history=history)
         self.truth.add(("compaction", summary))
+        self.truth.hide(AGENT_SESSIONS, ("compaction", summary))
 
     def rollback(self):
         count = self.plan.random.randint(1, len(self.turns))
@@ -186,6 +193,8 @@ class Session:
         # What is not kept is in another file: it is no branch of this one.
         self.truth.rewind(mark)
         self.truth.all = list(mark)
+        self.truth.hide(AGENT_SESSIONS, *mark)
+        self.refused = "history_base"
         self.lines, self.turns = [], []
         self.meta(ordinal, history_base={"thread_id": base, "end_ordinal_exclusive": ordinal, "end_byte_offset": len(kept)})
 

@@ -6,6 +6,8 @@ import os
 import select
 import subprocess
 
+PROGRAM = os.environ.get("ABRIDGED_BIN", "abridged")
+
 
 class Refused(Exception):
     """An error answer, with the code of its data."""
@@ -21,7 +23,7 @@ class Daemon:
 
     def __init__(self, folder, seconds=60):
         folders = {"ABRIDGED_DATA_DIR": str(folder / "data"), "ABRIDGED_CONFIG_DIR": str(folder / "config")}
-        program = [os.environ.get("ABRIDGED_BIN", "abridged"), "serve"]
+        program = [PROGRAM, "serve"]
         self.process = subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, **folders})
         self.ids, self.rest, self.seconds = itertools.count(1), b"", seconds
         self.call("initialize", protocolVersion=1, clientInfo={"name": "importers", "version": "1"})

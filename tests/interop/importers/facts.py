@@ -35,6 +35,10 @@ def of_message(message):
         yield from images
 
 
+def of_messages(messages):
+    return [fact for message in messages for fact in of_message(message)]
+
+
 def of_entry(entry):
     match entry["type"]:
         case "message":
@@ -55,3 +59,9 @@ def of_entries(entries, leaf):
         path.append(entry)
         leaf = entry["parentId"]
     return [fact for entry in reversed(path) for fact in of_entry(entry)], [fact for entry in entries for fact in of_entry(entry)]
+
+
+def difference(ours, truth):
+    """The first place in which two sequences differ."""
+    at = next((at for at, (a, b) in enumerate(zip(ours, truth)) if a != b), min(len(ours), len(truth)))
+    return f"at {at} of {len(ours)} and {len(truth)}: {str(ours[at:at + 2])[:200]} in the place of {str(truth[at:at + 2])[:200]}"

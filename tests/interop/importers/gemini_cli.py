@@ -3,7 +3,9 @@
 import hashlib
 import json
 
-from plans import Plan, Truth
+from plans import AGENT_SESSIONS, Plan, Truth
+
+ACKNOWLEDGEMENT = "Got it. Thanks for the additional context!"
 
 
 class Session:
@@ -107,21 +109,26 @@ class Session:
 
     def resume(self):
         """A session that is resumed writes its messages again: without calls, counts and the model, and with calls as parts."""
+        self.truth.hide(AGENT_SESSIONS, *self.truth.path)
         self.records.append(self.meta)
         messages = []
         for message, _ in self.messages:
             slim = {name: value for name, value in message.items() if name not in ("toolCalls", "tokens", "model", "thoughts")}
             if message["type"] == "gemini":
                 calls = [{"functionCall": {"id": call["id"], "name": call["name"], "args": call["args"]}} for call in message.get("toolCalls", [])]
-                slim["content"] = [*([{"text": message["content"]}] if message["content"] else []), *calls]
+                said = message["content"]
+                slim["content"] = [*(said if isinstance(said, list) else [{"text": said}] if said else []), *calls]
             messages.append(slim)
         self.records.append({"$set": {"messages": messages}})
 
     def compression(self):
         plan, summary = self.plan, f"<state_snapshot>{self.plan.text(40)}</state_snapshot>"
+        # agent-sessions has no history but the one that the last rewriting left.
+        self.truth.hide(AGENT_SESSIONS, *self.truth.path)
         kept = self.messages[-1:]
         first = {"id": plan.uuid(), "timestamp": self.time(), "type": "user", "content": [{"text": summary}]}
-        second = {"id": plan.uuid(), "timestamp": self.time(), "type": "gemini", "content": [{"text": "Got it. Thanks for the additional context!"}]}
+        second = {"id": plan.uuid(), "timestamp": self.time(), "type": "gemini", "content": [{"text": ACKNOWLEDGEMENT}]}
+        self.truth.interface.append(("assistant", ACKNOWLEDGEMENT))
         self.records.append({"$set": {"messages": [first, second, *[message for message, _ in kept]]}})
         self.truth.add(("compaction", summary))
         self.messages = [(first, self.truth.mark()), (second, self.truth.mark()), *[(message, self.truth.mark()) for message, _ in kept]]

@@ -1,9 +1,11 @@
 """The sessions of other agents, as abridged reads them in place, imports them and writes them, judged by what a seed put into them.
 
-    main.py ORACLE [SEEDS]
+    main.py ORACLE [SEEDS] [--clients]
 
-ORACLE is the program of the crate in oracle/."""
+ORACLE is the program of the crate in oracle/. With --clients the written sessions are resumed by the real clients, too, as far as `claude`,
+`codex` and `opencode` are on PATH."""
 
+import argparse
 import hashlib
 import json
 import os
@@ -21,9 +23,12 @@ import codex
 import facts
 import gemini_cli
 import opencode
-from daemon import Daemon, Refused
+import oracles
+from daemon import PROGRAM, Daemon, Refused
 
 TARGETS = ("claude-code", "codex", "pi", "opencode")
+# The forms in which session-migrate gets a session: a database is none of them, and neither is Gemini CLI's.
+MIGRATED = (claude_code.Session, codex.Session, opencode.Exported)
 
 
 class Failures:
@@ -65,12 +70,6 @@ def files(home):
     return {path: hashlib.sha256(path.read_bytes()).hexdigest() for path in home.rglob("*") if path.is_file()}
 
 
-def difference(ours, truth):
-    """The first place in which two sequences differ."""
-    at = next((at for at, (a, b) in enumerate(zip(ours, truth)) if a != b), min(len(ours), len(truth)))
-    return f"at {at} of {len(ours)} and {len(truth)}: {str(ours[at:at + 2])[:200]} in the place of {str(truth[at:at + 2])[:200]}"
-
-
 def check_reading(daemon, session, failures):
     """Read in place: the active path in its order, all branches, and the same ids each time."""
     kind = f"{session.agent}, read"
@@ -80,10 +79,19 @@ def check_reading(daemon, session, failures):
     except (Refused, AssertionError) as error:
         return failures.expect(False, kind, f"{session.path}: {error}")
     truth = session.truth
-    failures.expect(path == truth.path, f"{kind}, path", f"{session.path}: {difference(path, truth.path)}")
-    failures.expect(Counter(all) == Counter(truth.all), f"{kind}, branches", f"{session.path}: {difference(sorted(map(str, all)), sorted(map(str, truth.all)))}")
+    failures.expect(path == truth.path, f"{kind}, path", f"{session.path}: {facts.difference(path, truth.path)}")
+    failures.expect(Counter(all) == Counter(truth.all), f"{kind}, branches", f"{session.path}: {facts.difference(sorted(map(str, all)), sorted(map(str, truth.all)))}")
     failures.expect(first["session"].get("title") == session.title, f"{kind}, title", f"{session.path}: {first['session'].get('title')}")
     failures.expect([entry["id"] for entry in first["entries"]] == [entry["id"] for entry in again["entries"]], f"{kind}, ids", session.path)
+
+
+def check_oracles(reader, session, failures):
+    """Two other readers find in the file the facts that the seed put into it."""
+    differs = oracles.agent_sessions_differs(reader, session)
+    failures.expect(not differs, f"{session.agent}, agent-sessions", f"{session.path}: {differs}")
+    if isinstance(session, MIGRATED):
+        differs = oracles.session_migrate_differs(session)
+        failures.expect(not differs, f"{session.agent}, session-migrate", f"{session.path}: {differs}")
 
 
 def check_refusal(daemon, session, failures):
@@ -110,7 +118,7 @@ def check_import(daemon, session, failures):
 
 def check_list(home, written, failures):
     """`sessions --all` lists each session once, with its folder and its title."""
-    command = [os.environ["ABRIDGED_BIN"], "sessions", "--all", "--json", "--limit", "10000"]
+    command = [PROGRAM, "sessions", "--all", "--json", "--limit", "10000"]
     answer = subprocess.run(command, env=homes(home), capture_output=True, text=True, check=True)
     listed = json.loads(answer.stdout)["sessions"]
     by_id = Counter(session["sessionId"] for session in listed)
@@ -127,42 +135,71 @@ def check_list(home, written, failures):
             failures.expect(by_id[session.id] == 1, f"{session.agent}, listed once", session.path)
 
 
-def check_writing(daemon, home, session, failures):
+def check_writing(daemon, reader, home, session, failures):
     """Each agent's form of the context holds the same texts, calls and results."""
     try:
         context = daemon.read(session.path)["context"]["messages"]
     except Refused:
+        # The check of reading has said so.
         return
     for target in TARGETS:
-        command = [os.environ["ABRIDGED_BIN"], "continue", session.path, "--in", target, "--json", "--cwd", home]
-        answer = subprocess.run(command, env=homes(home / "written"), capture_output=True, text=True)
         kind = f"{session.agent}, written for {target}"
+        command = [PROGRAM, "continue", session.path, "--in", target, "--json", "--cwd", home]
+        answer = subprocess.run(command, env=homes(home / "written"), capture_output=True, text=True)
         if answer.returncode:
             failures.expect(False, kind, answer.stderr)
             continue
         path = json.loads(answer.stdout)["path"]
-        want = written_facts(context, target)
-        got = written_facts(daemon.read(path)["context"]["messages"], target)
-        if target == "opencode":
-            # A call and its result are one part: the results have the order of the calls.
-            want, got = sorted(want), sorted(got)
-        failures.expect(got == want, kind, f"{session.path} {path}: {difference(got, want)}")
+        back = daemon.read(path)
+        want, got = (written_facts(facts.of_messages(messages), target) for messages in (context, back["context"]["messages"]))
+        failures.expect(got == want, kind, f"{session.path} {path}: {facts.difference(got, want)}")
+        check_written(reader, target, path, back, want, kind, failures)
 
 
-def written_facts(messages, target):
-    """The facts that a form can hold: no thinking and no counts, and no role for developers."""
-    all = [fact for message in messages for fact in facts.of_message(message) if fact[0] not in ("thought", "usage")]
-    return [written_fact(fact, target) for fact in all]
+def check_written(reader, target, path, back, want, kind, failures):
+    """The other readers find the same facts in a written file."""
+    active, all = facts.of_entries(back["entries"], back["leaf"])
+    for name, read in (("agent-sessions", reader.facts), ("session-migrate", oracles.session_migrate)):
+        if target == "pi":
+            # The whole session, not only its context.
+            want = written_facts(all if name == "agent-sessions" else active, target)
+        if name == "session-migrate":
+            if any(fact[0] == "developer" for fact in want):
+                # It refuses pi's role for them.
+                continue
+            want = [fact for fact in want if fact[0] != "note"]
+        try:
+            got = list(oracles.comparable(written_facts(read(target.replace("-", "_"), path), target)))
+        except oracles.Unread as error:
+            got = str(error)
+        expected = list(oracles.comparable(want, note="compaction"))
+        failures.expect(got == expected, f"{kind}, {name}", f"{path}: {facts.difference(got, expected)}")
 
 
-def written_fact(fact, target):
+def written_facts(read, target):
+    """The facts that a form can hold: no thinking and no counts."""
+    read = [fact for fact in read if fact[0] not in ("thought", "usage")]
+    written = [written_fact(fact, after, target) for fact, after in zip(read, [*read[1:], ("end",)])]
+    # In OpenCode's form a call and its result are one part, with the images.
+    return oracles.results_last(written) if target == "opencode" else written
+
+
+def written_fact(fact, after, target):
     match fact:
-        case ("developer" | "user", text):
+        case ("developer", text) if target != "pi":
+            # Only pi has a role for developers.
+            return "user", text
+        case ("user", text):
             # A summary names the file of its session.
             return "user", re.sub("The whole conversation is in .*", "", text)
-        case ("result", call, text, is_error):
-            # Outputs of Codex do not say whether the call failed, and Claude Code takes no empty one.
-            return "result", call, text or ("(empty)" if target == "claude-code" else ""), is_error and target != "codex"
+        case ("call", id, *rest):
+            # In pi's form the id of an item stands after that of its call.
+            return "call", id.split("|")[0], *rest
+        case ("result", id, text, is_error):
+            # Outputs of Codex do not say whether the call failed, and neither do those of OpenCode that have an image.
+            is_silent = target == "codex" or target == "opencode" and after[0] == "image"
+            # Claude Code takes no empty output.
+            return "result", id.split("|")[0], text or ("(empty)" if target == "claude-code" else ""), is_error and not is_silent
     return fact
 
 
@@ -177,9 +214,9 @@ def check_broken(daemon, home, seeds, failures):
             failures.expect(error.code == "invalid_params", "broken", f"{path}: {error}")
 
 
-def main(seeds):
+def main(oracle, seeds):
     failures = Failures()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, oracles.AgentSessions(oracle) as reader:
         folder = Path(folder)
         home = folder / "home"
         written = list(sessions(home, seeds))
@@ -189,17 +226,24 @@ def main(seeds):
                 check_reading(daemon, session, failures)
                 check_refusal(daemon, session, failures)
                 check_import(daemon, session, failures)
-            for session in random.Random(0).sample(written, min(len(written), 2 * seeds)):
-                check_writing(daemon, folder, session, failures)
+            for session in random.Random(0).sample(written, 2 * seeds):
+                check_writing(daemon, reader, folder, session, failures)
             check_broken(daemon, folder / "broken", 10 * seeds, failures)
         check_list(home, written, failures)
         after = files(home)
-        changed = [path for path in before.keys() | after.keys() if before.get(path) != after.get(path)]
+        changed = [str(path) for path in before.keys() | after.keys() if before.get(path) != after.get(path)]
         failures.expect(not changed, "originals", changed[:3])
+        # The other readers come last: they leave files beside a database.
+        for session in written:
+            check_oracles(reader, session, failures)
     if failures.counts:
         sys.exit("\n".join(f"importers: {count} of: {kind}" for kind, count in failures.counts.items()))
-    print(f"importers: ok, {len(written)} sessions of four agents, and {10 * seeds} broken files")
+    print(f"importers: ok, {len(written)} sessions of four agents as two other readers read them, and {10 * seeds} broken files")
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[2]) if len(sys.argv) > 2 else 20)
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("oracle", help="the program of the crate in oracle/")
+    parser.add_argument("seeds", nargs="?", type=int, default=20)
+    given = parser.parse_args()
+    main(given.oracle, given.seeds)

@@ -25,7 +25,7 @@ CREATE INDEX part_message_id_id_idx ON part (message_id, id);
 
 
 class Session:
-    agent = "opencode"
+    agent, refused = "opencode", None
 
     def __init__(self, seed, parent=None):
         self.plan, self.truth = Plan(f"opencode:{seed}"), Truth()
@@ -52,6 +52,8 @@ class Session:
         info = {"id": id, "sessionID": self.id, **info, "time": {"created": time, **info.get("time", {})}}
         for part in parts:
             part.update(id=self.identifier("prt"), sessionID=self.id, messageID=id)
+            for attached in part.get("state", {}).get("attachments", []):
+                attached.update(id=self.identifier("prt"), sessionID=self.id, messageID=id)
         self.messages.append((info, parts))
         return id
 
@@ -88,6 +90,7 @@ class Session:
             self.truth.user(turn.texts, turn.image)
             if plan.chance(0.1):
                 parts.append({"type": "text", "ignored": True, "text": plan.text()})
+                self.truth.interface.append(("user", parts[-1]["text"]))
             first = self.user(parts)
             if self.reverted is True:
                 self.reverted = first
@@ -129,8 +132,7 @@ class Session:
             state, call.is_answered = {"status": "running", "input": call.arguments}, False
             return {"type": "tool", "tool": call.name, "callID": call.id, "state": {**state, "time": {"start": self.now()}}}
         if call.image:
-            attached = {**file(call.image), "id": self.identifier("prt"), "sessionID": self.id, "messageID": "msg"}
-            state["attachments"] = [attached]
+            state["attachments"] = [file(call.image)]
         state["time"] = {"start": self.now(), "end": self.now()}
         return {"type": "tool", "tool": call.name, "callID": call.id, "state": state}
 

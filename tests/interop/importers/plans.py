@@ -13,6 +13,7 @@ WORDS = (
     "vellum willow xenon yarrow zinc Übergröße naïve 東京 данные 🦀 \u2028 \\n \" ' </tag> %s {} \t"
 ).split(" ")
 TOOLS = ("read_file", "Bash", "exec_command", "grep")
+AGENT_SESSIONS, SESSION_MIGRATE = READERS = ("agent-sessions", "session-migrate")
 
 
 def png(random):
@@ -120,12 +121,22 @@ class Truth:
     """The facts that a session has. A fact is a tuple of its kind and its content."""
 
     def __init__(self):
-        # Those of the active path, those of all branches, and those that stand in forms which no oracle reads.
-        self.path, self.all, self.unseen = [], [], []
+        # Those of the active path, and those of all branches.
+        self.path, self.all = [], []
+        # Facts that stand in a form which one of the other readers does not read, by its name.
+        self.hidden = {reader: set() for reader in READERS}
+        # Texts of the interface, which agent-sessions reads as if they were the conversation's.
+        self.interface = []
 
     def add(self, *facts):
         self.all += facts
         self.path += facts
+
+    def hide(self, reader, *facts):
+        self.hidden[reader].update(facts)
+
+    def seen(self, reader, facts):
+        return [fact for fact in facts if fact not in self.hidden[reader]]
 
     def mark(self):
         return list(self.path)
@@ -150,7 +161,11 @@ class Truth:
 
     def result(self, call, has_error=True):
         image = [("image", call.image)] if call.image else []
-        self.add(("result", call.id, call.text, call.is_error and has_error), *image)
+        self.add(result(call, has_error), *image)
+
+
+def result(call, has_error=True):
+    return "result", call.id, call.text, call.is_error and has_error
 
 
 def canonical(value):

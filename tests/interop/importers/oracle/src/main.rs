@@ -22,20 +22,20 @@ fn main() {
 
 fn facts(fields: &[&str]) -> Result<Vec<Value>, String> {
     let [agent, path, session @ ..] = fields else { return Err("a line is AGENT<tab>FILE[<tab>SESSION]".to_owned()) };
-    let (agent, codex_content) = match *agent {
-        "claude-code" => (Agent::ClaudeCode, CodexContentMode::Auto),
-        "codex" => (Agent::Codex, CodexContentMode::ResponseItems),
-        "codex-events" => (Agent::Codex, CodexContentMode::Auto),
-        "gemini-cli" => (Agent::GeminiCli, CodexContentMode::Auto),
-        "opencode" => (Agent::OpenCode, CodexContentMode::Auto),
-        "pi" => (Agent::Pi, CodexContentMode::Auto),
+    let agent = match *agent {
+        "claude-code" => Agent::ClaudeCode,
+        "codex" => Agent::Codex,
+        "gemini-cli" => Agent::GeminiCli,
+        "opencode" => Agent::OpenCode,
+        "pi" => Agent::Pi,
         other => return Err(format!("unknown agent {other}")),
     };
     let options = ReadOptions {
         max_file_bytes: None,
         max_line_bytes: None,
         tail: TailMode::AllowIncomplete,
-        codex_content,
+        // The items are the model's history; the events beside them repeat a part of it.
+        codex_content: CodexContentMode::ResponseItems,
         ..ReadOptions::default()
     };
     let path = Path::new(path);
@@ -46,17 +46,17 @@ fn facts(fields: &[&str]) -> Result<Vec<Value>, String> {
         _ => {
             let file = SessionFile::inspect(agent, path).map_err(|error| error.to_string())?;
             let events = read(&file, &options).map_err(|error| error.to_string())?;
-            return Ok(events.flatten().filter_map(|at| fact(at.record_type.as_deref(), at.value)).collect());
+            return Ok(events.flatten().filter_map(|at| fact(at.record_id, at.value)).collect());
         }
     };
     let events = imported.map_err(|error| error.to_string())?.events;
-    Ok(events.into_iter().filter_map(|at| fact(None, at.value)).collect())
+    Ok(events.into_iter().filter_map(|at| fact(at.record_id, at.value)).collect())
 }
 
-/// An event; none for those of no interest.
-fn fact(record: Option<&str>, event: Event) -> Option<Value> {
-    let mut fact = match event {
-        Event::Message(it) => json!({ "is": "message", "role": it.role, "text": it.text, "meta": it.is_meta }),
+/// An event; none for those of no interest. A record that a file repeats has its id twice.
+fn fact(record: Option<String>, event: Event) -> Option<Value> {
+    Some(match event {
+        Event::Message(it) => json!({ "is": "message", "role": it.role, "text": it.text }),
         Event::ToolCall(it) => {
             let arguments = match it.arguments {
                 ToolArgs::Json(value) => value,
@@ -65,10 +65,8 @@ fn fact(record: Option<&str>, event: Event) -> Option<Value> {
             };
             json!({ "is": "call", "id": it.id, "name": it.name, "arguments": arguments })
         }
-        Event::ToolResult(it) => json!({ "is": "result", "id": it.call_id, "text": it.text, "isError": it.is_error }),
-        Event::Usage(it) => json!({ "is": "usage", "key": it.dedup_key, "counts": it.counts }),
+        Event::ToolResult(it) => json!({ "is": "result", "id": it.call_id, "text": it.text, "output": it.output, "isError": it.is_error }),
+        Event::Usage(it) => json!({ "is": "usage", "record": record, "key": it.dedup_key, "counts": it.counts }),
         _ => return None,
-    };
-    fact["record"] = record.into();
-    Some(fact)
+    })
 }
