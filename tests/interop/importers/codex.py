@@ -2,9 +2,11 @@
 their lines, and repeat texts as completed items."""
 
 import json
+import os
 
 from plans import AGENT_SESSIONS, SESSION_MIGRATE, Plan, Truth, canonical
 
+TIME = 1_772_359_200
 PREFIX = "Another language model started to solve this problem and produced a summary of its thinking process. "
 
 
@@ -54,6 +56,8 @@ class Session:
         path = self.home / "sessions/2026/03/01" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(encoded(self.lines))
+        # The files of one session are of different times, even if a program writes them.
+        os.utime(path, (TIME + 60 * len(self.bases),) * 2)
         return path
 
     def write(self):

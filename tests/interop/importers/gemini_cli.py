@@ -21,6 +21,8 @@ class Session:
         }
         # The history as Gemini CLI has it: messages, each with the mark before it.
         self.records, self.messages = [self.meta], []
+        # The first message to which a rewind may go: those that a compression keeps stand before its summary, too.
+        self.first = 1
         self.title = None
         self.write()
         project = home / "tmp" / f"project-{seed}"
@@ -101,7 +103,9 @@ class Session:
         return {"id": call.id, "name": call.name, "args": call.arguments, "status": status, "timestamp": self.time(), "result": result}
 
     def rewind(self):
-        at = self.plan.random.randrange(1, len(self.messages))
+        if self.first == len(self.messages):
+            return
+        at = self.plan.random.randrange(self.first, len(self.messages))
         message, mark = self.messages[at]
         self.truth.rewind(mark)
         del self.messages[at:]
@@ -132,3 +136,4 @@ class Session:
         self.records.append({"$set": {"messages": [first, second, *[message for message, _ in kept]]}})
         self.truth.add(("compaction", summary))
         self.messages = [(first, self.truth.mark()), (second, self.truth.mark()), *[(message, self.truth.mark()) for message, _ in kept]]
+        self.first = len(self.messages)

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
 
 import broken
@@ -24,6 +25,7 @@ import facts
 import gemini_cli
 import opencode
 import oracles
+from clients import Clients
 from daemon import PROGRAM, Daemon, Refused
 
 TARGETS = ("claude-code", "codex", "pi", "opencode")
@@ -135,7 +137,7 @@ def check_list(home, written, failures):
             failures.expect(by_id[session.id] == 1, f"{session.agent}, listed once", session.path)
 
 
-def check_writing(daemon, reader, home, session, failures):
+def check_writing(daemon, reader, clients, home, session, failures):
     """Each agent's form of the context holds the same texts, calls and results."""
     try:
         context = daemon.read(session.path)["context"]["messages"]
@@ -149,11 +151,30 @@ def check_writing(daemon, reader, home, session, failures):
         if answer.returncode:
             failures.expect(False, kind, answer.stderr)
             continue
-        path = json.loads(answer.stdout)["path"]
+        answer = json.loads(answer.stdout)
+        path = answer["path"]
         back = daemon.read(path)
         want, got = (written_facts(facts.of_messages(messages), target) for messages in (context, back["context"]["messages"]))
         failures.expect(got == want, kind, f"{session.path} {path}: {facts.difference(got, want)}")
         check_written(reader, target, path, back, want, kind, failures)
+        if clients and target in clients.programs:
+            differs = check_client(daemon, clients, target, answer["sessionId"], path, home, want)
+            failures.expect(not differs, f"{kind}, client", f"{session.path} {path}: {differs}")
+
+
+def check_client(daemon, clients, target, session, path, home, want):
+    """The real client has the same context. Returns the difference, if there is one."""
+    env = homes(home / "written")
+    if target != "opencode":
+        return clients.differs(target, session, env, home, want)
+    said = clients.run("opencode", ["import", path], env, home)
+    session = json.loads(Path(path).read_text())["info"]["id"]
+    try:
+        imported = daemon.read(f"{home}/written/.local/share/opencode/opencode.db#{session}")
+    except Refused as error:
+        return f"{error} {said.stdout[-300:]} {said.stderr[-300:]}"
+    got = written_facts(facts.of_messages(imported["context"]["messages"]), target)
+    return None if got == want else facts.difference(got, want)
 
 
 def check_written(reader, target, path, back, want, kind, failures):
@@ -214,7 +235,7 @@ def check_broken(daemon, home, seeds, failures):
             failures.expect(error.code == "invalid_params", "broken", f"{path}: {error}")
 
 
-def main(oracle, seeds):
+def main(oracle, seeds, with_clients):
     failures = Failures()
     with tempfile.TemporaryDirectory() as folder, oracles.AgentSessions(oracle) as reader:
         folder = Path(folder)
@@ -226,8 +247,9 @@ def main(oracle, seeds):
                 check_reading(daemon, session, failures)
                 check_refusal(daemon, session, failures)
                 check_import(daemon, session, failures)
-            for session in random.Random(0).sample(written, 2 * seeds):
-                check_writing(daemon, reader, folder, session, failures)
+            with Clients(folder / "written") if with_clients else nullcontext() as clients:
+                for session in random.Random(0).sample(written, 2 * seeds):
+                    check_writing(daemon, reader, clients, folder, session, failures)
             check_broken(daemon, folder / "broken", 10 * seeds, failures)
         check_list(home, written, failures)
         after = files(home)
@@ -245,5 +267,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("oracle", help="the program of the crate in oracle/")
     parser.add_argument("seeds", nargs="?", type=int, default=20)
+    parser.add_argument("--clients", action="store_true", help="resume what is written with claude, codex and opencode")
     given = parser.parse_args()
-    main(given.oracle, given.seeds)
+    main(given.oracle, given.seeds, given.clients)

@@ -71,7 +71,7 @@ class Plan:
         """A text that no other is equal to."""
         words = [self.random.choice(WORDS) for _ in range(self.random.randint(1, most))]
         joint = "\n" if self.chance(0.1) else " "
-        return f"T{next(self.numbers)} " + joint.join(words).strip()
+        return f"T{next(self.numbers)} {joint.join(words)}".strip()
 
     def image(self, share):
         return png(self.random) if self.chance(share) else None
