@@ -25,7 +25,8 @@ class Session:
         name = self.cwd.replace("/", "-")
         self.path = folder / "projects" / name / f"{self.id}.jsonl"
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.path.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in self.lines))
+        end = self.plan.random.choice(("\n", "\n", "\n", "\r\n"))
+        self.path.write_bytes("".join(json.dumps(line, ensure_ascii=False) + end for line in self.lines).encode())
 
     def time(self):
         self.clock += 1
@@ -49,7 +50,9 @@ class Session:
     def write(self):
         plan = self.plan
         if plan.chance(0.3):
-            self.lines.append({"type": "file-history-snapshot", "messageId": plan.uuid(), "snapshot": {}, "isSnapshotUpdate": False})
+            # Sometimes so many that a short look at the file finds nothing else.
+            snapshot = {"type": "file-history-snapshot", "messageId": plan.uuid(), "snapshot": {}, "isSnapshotUpdate": False}
+            self.lines += [snapshot] * plan.random.choice((1, 30))
         if not self.is_old:
             self.beside("queue-operation", operation="enqueue", timestamp=self.time(), content="x")
         for number in range(plan.random.randint(1, 7)):
@@ -76,6 +79,13 @@ class Session:
             repeated = [line for line in self.lines[: at + 1] if line.get("uuid")]
             self.refused = "duplicate record UUID" if repeated else None
             self.lines += repeated
+        elif self.places[1:] and plan.chance(0.1):
+            # A rewind by the user is the leaf even if nothing follows it.
+            leaf, mark = plan.random.choice(self.places[1:])
+            if mark:
+                self.beside("last-prompt", leafUuid=leaf, explicit=True, rewound=True)
+                self.truth.rewind(mark)
+                self.named = self.truth.mark()
         return self.titles()
 
     def around(self):

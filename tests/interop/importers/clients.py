@@ -6,8 +6,6 @@ import shutil
 import subprocess
 import threading
 
-from facts import difference
-from oracles import comparable
 from plans import canonical
 
 PROGRAMS = {"claude-code": "claude", "codex": "codex", "opencode": "opencode"}
@@ -24,6 +22,10 @@ env_key = "LOOPBACK_KEY"
 [analytics]
 enabled = false
 """
+
+
+class Silent(Exception):
+    """A client does not end, or asks nothing."""
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -119,7 +121,10 @@ class Clients:
         command = [self.programs[target], *arguments]
         # A client that runs inside of another one behaves otherwise.
         env = {name: value for name, value in {**env, **self.env}.items() if not name.startswith("CLAUDECODE")}
-        return subprocess.run(command, env=env, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+        try:
+            return subprocess.run(command, env=env, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+        except subprocess.TimeoutExpired as error:
+            raise Silent(str(error)) from error
 
     def resumed(self, target, session, env, cwd):
         """The facts of the first request of a client that goes on with a session."""
@@ -130,20 +135,9 @@ class Clients:
         self.server.asked.clear()
         said = self.run(target, arguments[target], env, cwd)
         if not self.server.asked:
-            raise RuntimeError(f"{target} asks nothing: {said.stdout[-300:]} {said.stderr[-300:]}")
+            raise Silent(f"{target} asks nothing: {said.stdout[-300:]} {said.stderr[-300:]}")
         asked = self.server.asked[0]
         return list(of_messages(asked["messages"]) if target == "claude-code" else of_items(asked["input"]))
-
-    def differs(self, target, session, env, cwd, want):
-        """Says how the context that a client sends differs from the one that was written, if it does."""
-        try:
-            asked = list(comparable(self.resumed(target, session, env, cwd)))
-        except (RuntimeError, subprocess.TimeoutExpired) as error:
-            return str(error)
-        want = [fact[:3] if fact[0] == "result" else fact for fact in comparable(want)]
-        # A client adds texts of its own.
-        asked = [fact for fact in asked if fact in want]
-        return None if asked == want else difference(asked, want)
 
 
 def text_of(content):
@@ -161,7 +155,7 @@ def of_messages(messages):
                 case "tool_use":
                     yield "call", block["id"], block["name"], canonical(block["input"])
                 case "tool_result":
-                    yield "result", block["tool_use_id"], text_of(block.get("content"))
+                    yield "result", block["tool_use_id"], text_of(block.get("content")), bool(block.get("is_error"))
 
 
 def of_items(items):
@@ -173,4 +167,4 @@ def of_items(items):
             case "function_call":
                 yield "call", item["call_id"], item["name"], canonical(json.loads(item["arguments"]))
             case "function_call_output":
-                yield "result", item["call_id"], text_of(item["output"])
+                yield "result", item["call_id"], text_of(item["output"]), False

@@ -150,7 +150,11 @@ class Session:
                 return "custom_tool"
             case "shell":
                 call.name, call.arguments = "local_shell", {"type": "exec", "command": ["ls", plan.text()], "timeout_ms": None}
-                self.item("local_shell_call", id=f"lsh_{plan.uuid()}", call_id=call.id, status="completed", action=call.arguments)
+                ids = {"id": f"lsh_{plan.uuid()}", "call_id": call.id}
+                if plan.chance(0.5):
+                    # The output names the item.
+                    call.id, ids["call_id"] = ids["id"], None
+                self.item("local_shell_call", **ids, status="completed", action=call.arguments)
                 for reader in (AGENT_SESSIONS, SESSION_MIGRATE):
                     self.truth.hide(reader, ("call", call.id, call.name, canonical(call.arguments)))
                 return "function"
@@ -177,7 +181,8 @@ class Session:
             self.line("compacted", message="", replacement_history=[{"type": "compaction", "encrypted_content": "c2VhbGVk"}])
             return
         summary = PREFIX + plan.text(40)
-        history = [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": summary}]}]
+        kept = [text for kind, text in (fact for fact in self.truth.path[-20:] if fact[0] == "user")] if plan.chance(0.5) else []
+        history = [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]} for text in [*kept, summary]]
         self.line("compacted", message=summary, replacement_history=history)
         self.truth.add(("compaction", summary))
         self.truth.hide(AGENT_SESSIONS, ("compaction", summary))

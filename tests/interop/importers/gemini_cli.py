@@ -23,6 +23,8 @@ class Session:
         self.records, self.messages = [self.meta], []
         # The first message to which a rewind may go: those that a compression keeps stand before its summary, too.
         self.first = 1
+        # The ids of what the user typed, and the id of the one that is typed again.
+        self.typed, self.again = set(), None
         self.title = None
         self.write()
         project = home / "tmp" / f"project-{seed}"
@@ -40,8 +42,8 @@ class Session:
         self.clock += 1
         return f"2026-03-01T{10 + self.clock // 3600:02}:{self.clock // 60 % 60:02}:{self.clock % 60:02}.{self.clock % 1000:03}Z"
 
-    def message(self, kind, content, **fields):
-        message = {"id": self.plan.uuid(), "timestamp": self.time(), "type": kind, "content": content, **fields}
+    def message(self, kind, content, id=None, **fields):
+        message = {"id": id or self.plan.uuid(), "timestamp": self.time(), "type": kind, "content": content, **fields}
         self.records.append(message)
         self.messages.append((message, self.truth.mark()))
         return message
@@ -63,7 +65,9 @@ class Session:
             content = [{"text": text} for text in turn.texts]
             if turn.image:
                 content.append({"inlineData": {"mimeType": "image/png", "data": turn.image}})
-            self.message("user", turn.texts[0] if len(content) == 1 and plan.chance(0.5) else content)
+            asked = self.message("user", turn.texts[0] if len(content) == 1 and plan.chance(0.5) else content, self.again)
+            self.typed.add(asked["id"])
+            self.again = None
             self.truth.user(turn.texts, turn.image)
             for answer in turn.answers:
                 self.answer(answer)
@@ -92,13 +96,16 @@ class Session:
         for call in answer.calls():
             self.truth.result(call)
         if not self.is_document:
-            self.message("user", [part for call in whole["toolCalls"] for part in call["result"]])
+            self.message("user", [part for call in whole["toolCalls"] for part in call["result"] if isinstance(part, dict)])
 
     def call(self, call):
         key = "error" if call.is_error else "output"
         result = [{"functionResponse": {"id": call.id, "name": call.name, "response": {key: call.text}}}]
         if call.image:
             result.append({"inlineData": {"mimeType": "image/png", "data": call.image}})
+        elif self.is_document and call.text and self.plan.chance(0.1):
+            # An early version has the text alone.
+            result = call.text
         status = "error" if call.is_error else "success"
         return {"id": call.id, "name": call.name, "args": call.arguments, "status": status, "timestamp": self.time(), "result": result}
 
@@ -110,6 +117,7 @@ class Session:
         self.truth.rewind(mark)
         del self.messages[at:]
         self.records.append({"$rewindTo": message["id"]})
+        self.again = message["id"] if message["id"] in self.typed and self.plan.chance(0.5) else None
 
     def resume(self):
         """A session that is resumed writes its messages again: without calls, counts and the model, and with calls as parts."""

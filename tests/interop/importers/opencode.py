@@ -141,6 +141,10 @@ class Session:
         tail = {"tail_start_id": firsts[-1]} if plan.chance(0.5) else {}
         self.user([{"type": "compaction", "auto": True, **tail}])
         tokens = {"input": 0, "output": 0, "reasoning": 0, "cache": {"read": 0, "write": 0}}
+        if plan.chance(0.2):
+            error = {"name": "APIError", "data": {"message": plan.text()}}
+            self.assistant([], tokens, summary=True, mode="compaction", agent="compaction", error=error)
+            return
         self.assistant([{"type": "text", "text": summary}], tokens, summary=True, mode="compaction", agent="compaction")
         self.truth.add(("compaction", summary))
 
