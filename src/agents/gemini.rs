@@ -18,8 +18,8 @@ enum Step {
     Message(usize),
     /// The user took back this message and those after it.
     Rewind(String),
-    /// A summary took the place of what is before this message.
-    Compression { key: String, time: String, summary: String, first_kept: Option<String> },
+    /// A summary took the place of what is before this message. An answer of Gemini CLI itself follows it.
+    Compression { key: String, time: String, summary: String, first_kept: Option<String>, answer: Option<String> },
 }
 
 #[derive(Default)]
@@ -40,9 +40,10 @@ pub fn is_session(object: &Value) -> bool {
     object["sessionId"].is_string() && object["projectHash"].is_string()
 }
 
-/// Reads a session from the objects of its file. `cwd` is the project's folder, where it is known.
+/// Reads a session from the objects of its file. `stem` is the file's name without its ending, the id of a session without one, and
+/// `cwd` the project's folder, where it is known.
 #[must_use]
-pub fn read(objects: impl IntoIterator<Item = Option<Value>>, cwd: Option<String>) -> Converted {
+pub fn read(objects: impl IntoIterator<Item = Option<Value>>, stem: &str, cwd: Option<String>) -> Converted {
     let mut file = File::default();
     for object in objects {
         match object {
@@ -50,7 +51,7 @@ pub fn read(objects: impl IntoIterator<Item = Option<Value>>, cwd: Option<String
             None => file.left_out.push("lines that cannot be read"),
         }
     }
-    file.converted(cwd)
+    file.converted(stem, cwd)
 }
 
 /// The parts of a content: a text, a part, or several.
@@ -74,7 +75,7 @@ fn text_of(content: &Value) -> String {
 impl File {
     fn add(&mut self, object: Value) {
         if let Some(target) = object["$rewindTo"].as_str() {
-            self.steps.push(Step::Rewind(target.to_owned()));
+            self.rewind(target);
         } else if object["id"].is_string() {
             self.message(object);
         } else if let Some(set) = object.get("$set") {
@@ -88,6 +89,15 @@ impl File {
                 self.message(message.clone());
             }
         }
+    }
+
+    /// Takes back a message and those after it; all of them where it is unknown. Their ids may come again.
+    fn rewind(&mut self, target: &str) {
+        let from = self.places.get(target).copied().unwrap_or_default();
+        if !self.of_compressions.contains(target) {
+            self.places.retain(|_, at| *at < from);
+        }
+        self.steps.push(Step::Rewind(target.to_owned()));
     }
 
     /// Facts beside the messages, the newest of each.
@@ -148,13 +158,14 @@ impl File {
             time: owned("timestamp"),
             summary: text_of(&summary["content"]),
             first_kept: kept.and_then(|message| message["id"].as_str()).map(str::to_owned),
+            answer: answer.and_then(|answer| answer["id"].as_str()).map(str::to_owned),
         });
         self.of_compressions.extend(own);
     }
 
-    fn converted(self, cwd: Option<String>) -> Converted {
+    fn converted(self, stem: &str, cwd: Option<String>) -> Converted {
         let fact = |name: &str| self.meta[name].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
-        let session_id = fact("sessionId").unwrap_or_default();
+        let session_id = fact("sessionId").unwrap_or_else(|| stem.to_owned());
         let created = fact("startTime").unwrap_or_default();
         let mut transcript = Transcript::new(Agent::GeminiCli, &session_id, &created);
         self.left_out.iter().for_each(|kind| transcript.leave_out(kind));
@@ -177,9 +188,11 @@ impl File {
                     let to = before.get(target.as_str()).cloned().unwrap_or_else(|| transcript.root());
                     transcript.continue_after(to);
                 }
-                Step::Compression { key, time, summary, first_kept } => {
+                Step::Compression { key, time, summary, first_kept, answer } => {
                     let kept = first_kept.as_deref().and_then(|id| entries.get(id));
-                    transcript.compaction(key, time, summary, kept, 0);
+                    before.insert(key, transcript.leaf());
+                    let entry = transcript.compaction(key, time, summary, kept, 0);
+                    before.extend(answer.as_deref().map(|answer| (answer, entry)));
                 }
             }
         }

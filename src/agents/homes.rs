@@ -127,7 +127,8 @@ impl Homes {
             let Some(mut found) = of_file(Agent::Codex, &file) else { continue };
             found.title = names.get(&found.session_id).cloned().or(found.title);
             let other = newest.get(&found.session_id);
-            if other.is_none_or(|other| other.updated_at < found.updated_at) {
+            // Names begin with their times.
+            if other.is_none_or(|other| (&other.updated_at, &other.path) < (&found.updated_at, &found.path)) {
                 newest.insert(found.session_id.clone(), found);
             }
         }

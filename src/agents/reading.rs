@@ -110,7 +110,7 @@ pub fn read(path: &Path) -> Result<Option<Converted>, StoreError> {
                 ControlFlow::Continue(())
             })
             .map_err(failed())?;
-            Ok(Some(gemini::read(objects, project_root(&file))))
+            Ok(Some(gemini::read(objects, &stem, project_root(&file))))
         }
         Some(_) => Ok(None),
         None if file.extension().is_some_and(|ending| ending == "json") => of_document(&file).map_err(failed()),
@@ -290,7 +290,8 @@ fn document(bytes: &[u8]) -> Option<Value> {
 fn of_document(file: &Path) -> std::io::Result<Option<Converted>> {
     let Some(document) = document(&regular::read(file, LARGEST_DOCUMENT)?) else { return Ok(None) };
     if gemini::is_session(&document) {
-        return Ok(Some(gemini::read([Some(document)], project_root(file))));
+        let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+        return Ok(Some(gemini::read([Some(document)], &stem, project_root(file))));
     }
     if let Some(stored) = opencode::of_export(&document) {
         return Ok(Some(stored.converted()));

@@ -82,7 +82,7 @@ class Session:
         elif self.places[1:] and plan.chance(0.1):
             # A rewind by the user is the leaf even if nothing follows it.
             leaf, mark = plan.random.choice(self.places[1:])
-            if mark:
+            if any(fact[0] == "user" for fact in mark):
                 self.beside("last-prompt", leafUuid=leaf, explicit=True, rewound=True)
                 self.truth.rewind(mark)
                 self.named = self.truth.mark()
@@ -152,7 +152,8 @@ class Session:
             block["content"] = [{"type": "text", "text": call.text}, image(call.image)]
         if call.is_error or self.plan.chance(0.5):
             block["is_error"] = call.is_error
-        self.leaf = self.line("user", parent, message={"role": "user", "content": [block]}, toolUseResult={"stdout": "copy"}, sourceToolAssistantUUID=parent)
+        message = {"role": "user", "content": [block]}
+        self.leaf = self.line("user", parent, message=message, toolUseResult={"stdout": "copy"}, sourceToolAssistantUUID=parent)
 
     def compaction(self):
         plan, summary = self.plan, self.plan.text(40)

@@ -82,11 +82,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def openai(self, asked):
         self.server.asked.append(asked)
         item = {"type": "message", "id": "msg_1", "role": "assistant", "content": [{"type": "output_text", "text": "Done.", "annotations": []}]}
-        usage = {"input_tokens": 1, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": 1, "output_tokens_details": {"reasoning_tokens": 0}}
+        usage = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}
+        usage |= {"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
         self.events(
             {"type": "response.created", "response": {"id": "resp_1"}},
             {"type": "response.output_item.done", "output_index": 0, "item": item},
-            {"type": "response.completed", "response": {"id": "resp_1", "usage": {**usage, "total_tokens": 2}}},
+            {"type": "response.completed", "response": {"id": "resp_1", "usage": usage}},
         )
 
 

@@ -80,8 +80,8 @@ class Session:
 
     def context(self):
         """Texts of Codex itself. In a file with completed items session-migrate takes the texts of those alone."""
-        texts = [f"<permissions instructions>{self.plan.text()}</permissions instructions>", f"<environment_context>{self.plan.text()}</environment_context>"]
-        for role, text in zip(("developer", "user"), texts):
+        for role, tag in (("developer", "permissions instructions"), ("user", "environment_context")):
+            text = f"<{tag}>{self.plan.text()}</{tag}>"
             self.say(role, [text])
             if not self.is_legacy:
                 self.truth.hide(SESSION_MIGRATE, (role, text))
@@ -103,7 +103,8 @@ class Session:
         if self.is_legacy:
             self.event("user_message", message="\n".join(turn.texts), images=[])
         else:
-            self.event("item_completed", item={"type": "UserMessage", "id": plan.uuid7(), "content": [{"type": "text", "text": text} for text in turn.texts]})
+            content = [{"type": "text", "text": text} for text in turn.texts]
+            self.event("item_completed", item={"type": "UserMessage", "id": plan.uuid7(), "content": content})
         for answer in turn.answers:
             self.answer(answer)
 
@@ -111,7 +112,8 @@ class Session:
         plan, results = self.plan, []
         for kind, block in answer.blocks:
             if kind == "thought":
-                self.item("reasoning", id=f"rs_{plan.uuid()}", summary=[{"type": "summary_text", "text": block}], content=None, encrypted_content="c2VhbGVk")
+                summary = [{"type": "summary_text", "text": block}]
+                self.item("reasoning", id=f"rs_{plan.uuid()}", summary=summary, content=None, encrypted_content="c2VhbGVk")
             elif kind == "text":
                 if self.is_legacy:
                     self.event("agent_message", message=block)
@@ -146,7 +148,8 @@ class Session:
         match plan.random.choice(("function", "function", "custom", "shell")):
             case "custom":
                 call.arguments = {"input": plan.text()}
-                self.item("custom_tool_call", id=f"ctc_{plan.uuid()}", status="completed", call_id=call.id, name=call.name, input=call.arguments["input"])
+                named = {"call_id": call.id, "name": call.name, "input": call.arguments["input"]}
+                self.item("custom_tool_call", id=f"ctc_{plan.uuid()}", status="completed", **named)
                 return "custom_tool"
             case "shell":
                 call.name, call.arguments = "local_shell", {"type": "exec", "command": ["ls", plan.text()], "timeout_ms": None}

@@ -6,7 +6,8 @@ import sqlite3
 from plans import Plan, Truth
 
 SCHEMA = """
-CREATE TABLE project (id text PRIMARY KEY, worktree text NOT NULL, time_created integer NOT NULL, time_updated integer NOT NULL, sandboxes text NOT NULL);
+CREATE TABLE project (
+  id text PRIMARY KEY, worktree text NOT NULL, time_created integer NOT NULL, time_updated integer NOT NULL, sandboxes text NOT NULL);
 CREATE TABLE session (
   id text PRIMARY KEY, project_id text NOT NULL, workspace_id text, parent_id text, slug text NOT NULL, directory text NOT NULL, path text,
   title text NOT NULL, version text NOT NULL, share_url text, summary_additions integer, summary_deletions integer, summary_files integer,
@@ -86,7 +87,8 @@ class Session:
             if plan.chance(0.1):
                 # A file's text stands beside it.
                 turn.texts.append(plan.text())
-                parts += [{"type": "text", "synthetic": True, "text": turn.texts[-1]}, {"type": "file", "mime": "text/plain", "filename": "a.txt", "url": "file:///a.txt"}]
+                parts.append({"type": "text", "synthetic": True, "text": turn.texts[-1]})
+                parts.append({"type": "file", "mime": "text/plain", "filename": "a.txt", "url": "file:///a.txt"})
             self.truth.user(turn.texts, turn.image)
             if plan.chance(0.1):
                 parts.append({"type": "text", "ignored": True, "text": plan.text()})
@@ -193,10 +195,3 @@ def data(value):
 
 def file(image):
     return {"type": "file", "mime": "image/png", "filename": "dot.png", "url": f"data:image/png;base64,{image}"}
-
-
-def sessions(seed, home):
-    yield Exported(seed, home)
-    stored = Session(f"{seed}-stored")
-    database(home / f"data-{seed}" / "opencode.db", [stored, Session(f"{seed}-child", stored.id)])
-    yield stored

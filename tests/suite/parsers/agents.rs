@@ -28,7 +28,7 @@ fn all(data: &[u8]) -> Vec<Converted> {
     let mut converted = vec![
         claude_code::read(&file, "stem").expect("it is in memory"),
         codex::read(&file, "stem").expect("it is in memory"),
-        gemini::read(objects, None),
+        gemini::read(objects, "stem", None),
     ];
     let export = serde_json::from_slice(data).ok().and_then(|export| opencode::of_export(&export));
     converted.extend(export.map(|stored| stored.converted()));

@@ -65,7 +65,9 @@ fn fact(record: Option<String>, event: Event) -> Option<Value> {
             };
             json!({ "is": "call", "id": it.id, "name": it.name, "arguments": arguments })
         }
-        Event::ToolResult(it) => json!({ "is": "result", "id": it.call_id, "text": it.text, "output": it.output, "isError": it.is_error }),
+        Event::ToolResult(it) => {
+            json!({ "is": "result", "id": it.call_id, "text": it.text, "output": it.output, "isError": it.is_error })
+        }
         Event::Usage(it) => json!({ "is": "usage", "record": record, "key": it.dedup_key, "counts": it.counts }),
         _ => return None,
     })
