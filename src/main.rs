@@ -237,7 +237,7 @@ enum Command {
         /// The working folder of the new session. Default: that of the original.
         #[arg(long, value_name = "DIR")]
         cwd: Option<PathBuf>,
-        /// The data folder in which an id is looked up. Default: ABRIDGED_DATA_DIR, else the platform's own.
+        /// The data folder of the new session. Default: ABRIDGED_DATA_DIR, else the platform's own.
         #[arg(long, value_name = "DIR")]
         data: Option<PathBuf>,
         /// Print the answer as JSON.

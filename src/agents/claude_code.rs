@@ -4,7 +4,8 @@
 //! Results of parallel calls hang on the lines of their calls, and follow each other here.
 
 use super::{
-    Agent, records,
+    Agent,
+    records::{self, owned},
     transcript::{About, Converted, Origin, Transcript},
 };
 use crate::{
@@ -141,10 +142,6 @@ pub fn read(file: &Bytes, stem: &str) -> Result<Converted, Error> {
         ControlFlow::Continue(())
     })?;
     Ok(read.converted(stem))
-}
-
-fn owned(value: &Value) -> Option<String> {
-    value.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
 impl File {

@@ -265,7 +265,12 @@ fn output(output: &Value) -> (Vec<Value>, bool) {
             let code = inner["metadata"]["exit_code"].as_i64();
             (text(said), code.is_some_and(|code| code != 0))
         }
-        Value::Array(blocks) => (blocks.iter().filter_map(shown).collect(), false),
+        Value::Array(blocks) => {
+            // The name of anything else takes its place.
+            let name = |block: &Value| block["type"].as_str().unwrap_or("block").replace('_', " ");
+            let named = |block: &Value| json!({ "type": "text", "text": format!("[{}]", name(block)) });
+            (blocks.iter().map(|block| shown(block).unwrap_or_else(|| named(block))).collect(), false)
+        }
         Value::Object(fields) => {
             let failed = fields.get("success") == Some(&Value::Bool(false));
             let (content, _) = self::output(fields.get("content").unwrap_or(&Value::Null));
@@ -291,7 +296,7 @@ struct Writing {
     provider: String,
     /// The entry before each turn of the user.
     turns: Vec<EntryId>,
-    /// The id of each call in the session, by its own id.
+    /// The ids that calls have here, by their ids in the file.
     calls: HashMap<String, String>,
 }
 
@@ -376,7 +381,7 @@ fn answer_of(items: &[&str], usage: Option<&RawValue>, model: Option<&ModelRef>)
 /// Whether a message begins a turn. Codex puts texts of its own into the conversation as messages of the user.
 fn is_turn(message: &str) -> bool {
     /// The beginnings of Codex's own texts.
-    const OWN: [&str; 12] = [
+    const OWN: [&str; 13] = [
         "# AGENTS.md instructions",
         "<INSTRUCTIONS>",
         "<app-context>",
@@ -384,7 +389,8 @@ fn is_turn(message: &str) -> bool {
         "<environment_context>",
         "<hook_prompt",
         "<permissions instructions>",
-        "<skill",
+        "<skill>",
+        "<skills_instructions>",
         "<subagent_notification>",
         "<turn_aborted>",
         "<user_instructions>",

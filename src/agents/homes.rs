@@ -2,14 +2,13 @@
 
 #![expect(clippy::disallowed_methods, reason = "looks for the files of other agents")]
 
-use super::{Agent, opencode::database, reading};
+use super::{Agent, opencode::database, reading, records::owned};
 use crate::{
     conversation::entry,
     regular::{self, Links},
     text,
 };
 use jiff::Timestamp;
-use serde::Serialize;
 use serde_json::Value;
 use std::{
     collections::HashMap,
@@ -49,12 +48,20 @@ pub struct Homes {
     pub oh_my_pi: PathBuf,
 }
 
-/// A session of another agent in a list.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+/// The sessions that were found, and the files that cannot be read.
+#[derive(Debug, Clone, Default)]
+pub struct Listing {
+    /// The sessions.
+    pub found: Vec<Found>,
+    /// Databases that cannot be read.
+    pub left_out: Vec<PathBuf>,
+}
+
+/// A session in a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// The agent.
-    pub agent: Agent,
+    /// The agent; none for this program.
+    pub agent: Option<Agent>,
     /// Its id in that agent.
     pub session_id: String,
     /// The path under which `session/load` reads it.
@@ -89,9 +96,9 @@ impl Homes {
         })
     }
 
-    /// The sessions of Claude Code, Codex, OpenCode and Gemini CLI, the newest first.
+    /// The sessions of Claude Code, Codex, OpenCode and Gemini CLI.
     #[must_use]
-    pub fn sessions(&self) -> Vec<Found> {
+    pub fn sessions(&self) -> Listing {
         let mut found = Vec::new();
         let is = |ending: &'static str| move |file: &Path| file.extension().is_some_and(|it| it == ending);
         for file in files_below(&self.claude_code, 2, is("jsonl")) {
@@ -108,9 +115,9 @@ impl Homes {
         for file in files_below(&self.gemini, 3, is_chat) {
             found.extend(of_file(Agent::GeminiCli, &file));
         }
-        found.extend(self.of_opencode());
-        found.sort_by(|a, b| b.updated_at.cmp(&a.updated_at).then_with(|| a.path.cmp(&b.path)));
-        found
+        let mut listing = self.of_opencode();
+        listing.found.append(&mut found);
+        listing
     }
 
     /// The sessions of Codex. A thread that was reverted has several files, of which the newest one counts.
@@ -136,19 +143,23 @@ impl Homes {
     }
 
     /// The sessions in the database of OpenCode, and those that earlier versions kept in files.
-    fn of_opencode(&self) -> Vec<Found> {
+    fn of_opencode(&self) -> Listing {
+        let mut left_out = Vec::new();
         // Each channel of OpenCode has a database of its own.
         let is_database = |file: &Path| name(file).starts_with("opencode") && name(file).ends_with(".db");
         let databases = files_below(&self.opencode, 1, is_database);
         let listed = databases.iter().flat_map(|file| {
-            let listed = database::list(file).unwrap_or_default();
+            let listed = database::list(file).unwrap_or_else(|_| {
+                left_out.push(file.clone());
+                Vec::new()
+            });
             listed.into_iter().map(move |session| (file, session))
         });
         let mut found: Vec<Found> = listed
             // Sessions of subagents are parts of their parents.
             .filter(|(_, session)| session.parent.is_none())
             .map(|(file, session)| Found {
-                agent: Agent::OpenCode,
+                agent: Some(Agent::OpenCode),
                 path: reading::in_database(file, &session.id),
                 session_id: session.id,
                 cwd: Some(session.cwd),
@@ -162,7 +173,7 @@ impl Homes {
             let session = of_file(Agent::OpenCode, &file);
             found.extend(session.filter(|it| found.iter().all(|other| other.session_id != it.session_id)));
         }
-        found
+        Listing { found, left_out }
     }
 }
 
@@ -204,13 +215,14 @@ impl Edges {
             bytes.truncate(length);
             String::from_utf8_lossy(&bytes).into_owned()
         };
-        let (head, tail) = (part(0, head), part(metadata.len().saturating_sub(EDGE as u64), EDGE));
+        let after_head = metadata.len().min(head as u64);
+        let (head, tail) = (part(0, head), part(metadata.len().saturating_sub(EDGE as u64).max(after_head), EDGE));
         Some(Self { head, tail, metadata })
     }
 
     /// The lines of both edges that are whole JSON.
     fn lines(&self) -> impl DoubleEndedIterator<Item = Value> {
-        let lines = self.head.lines().chain(self.tail.lines().filter(|line| !self.head.contains(line)));
+        let lines = self.head.lines().chain(self.tail.lines());
         lines.filter_map(|line| serde_json::from_str(line).ok()).collect::<Vec<Value>>().into_iter()
     }
 
@@ -235,7 +247,7 @@ fn of_file(agent: Agent, path: &Path) -> Option<Found> {
     };
     let Facts { session_id, cwd, title } = facts;
     Some(Found {
-        agent,
+        agent: Some(agent),
         session_id,
         path: path.to_owned(),
         cwd,
@@ -249,10 +261,6 @@ struct Facts {
     session_id: String,
     cwd: Option<String>,
     title: Option<String>,
-}
-
-fn owned(value: &Value) -> Option<String> {
-    value.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
 /// A title on one line.
@@ -303,10 +311,6 @@ fn of_codex(edges: &Edges) -> Option<Facts> {
 }
 
 fn of_gemini(edges: &Edges, path: &Path) -> Option<Facts> {
-    let root = || {
-        let root = regular::read(&path.parent()?.parent()?.join(".project_root"), 64 << 10).ok()?;
-        String::from_utf8(root).ok().map(|root| root.trim().to_owned())
-    };
     // Earlier versions wrote one document.
     let document = || serde_json::from_slice::<Value>(&regular::read(path, 64 << 20).ok()?).ok();
     let mut lines: Vec<Value> = edges.lines().collect();
@@ -321,7 +325,7 @@ fn of_gemini(edges: &Edges, path: &Path) -> Option<Facts> {
     let said = messages.filter(|message| message["type"] == "user").find_map(|message| text_of(&message["content"]));
     let named = lines.iter().rev().find_map(|line| owned(&line["summary"]).or_else(|| owned(&line["$set"]["summary"])));
     let title = named.or(said);
-    Some(Facts { session_id: owned(&meta["sessionId"])?, cwd: root(), title })
+    Some(Facts { session_id: owned(&meta["sessionId"])?, cwd: reading::project_root(path), title })
 }
 
 fn of_opencode_file(edges: &Edges) -> Option<Facts> {

@@ -6,6 +6,7 @@ pub mod files;
 
 use super::{
     Agent,
+    records::owned,
     transcript::{About, Converted, Origin, Transcript},
 };
 use crate::{conversation::entry, ids::EntryId};
@@ -37,10 +38,6 @@ pub fn of_export(export: &Value) -> Option<Stored> {
 fn time(milliseconds: &Value) -> String {
     let time = milliseconds.as_i64().and_then(|time| Timestamp::from_millisecond(time).ok());
     time.map(entry::timestamp).unwrap_or_default()
-}
-
-fn owned(value: &Value) -> Option<String> {
-    value.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
 impl Stored {
@@ -79,7 +76,7 @@ struct Writing {
     transcript: Transcript,
     /// The messages so far, each with its first entry.
     entries: Vec<(String, Option<EntryId>)>,
-    /// The first message that the compaction keeps which is asked for.
+    /// The first message that the next compaction keeps.
     kept: Option<String>,
     /// The entry before the messages that the user took back.
     reverted: Option<EntryId>,

@@ -112,10 +112,14 @@ pub fn read(path: &Path) -> Result<Option<Converted>, StoreError> {
             .map_err(failed())?;
             Ok(Some(gemini::read(objects, &stem, project_root(&file))))
         }
-        Some(_) => Ok(None),
-        None if file.extension().is_some_and(|ending| ending == "json") => of_document(&file).map_err(failed()),
-        None => Ok(None),
+        _ if !is_document(&file) => Ok(None),
+        _ => of_document(&file).map_err(failed()),
     }
+}
+
+/// Whether a file is one JSON document, by its name.
+fn is_document(file: &Path) -> bool {
+    file.extension().is_some_and(|ending| ending == "json")
 }
 
 /// The beginning of a session of another agent.
@@ -300,7 +304,7 @@ fn of_document(file: &Path) -> std::io::Result<Option<Converted>> {
 }
 
 /// The project's folder of a session of Gemini CLI, which stands beside the folder of its sessions.
-fn project_root(file: &Path) -> Option<String> {
+pub(super) fn project_root(file: &Path) -> Option<String> {
     let project = file.parent()?.parent()?;
     let root = regular::read(&project.join(".project_root"), 64 << 10).ok()?;
     String::from_utf8(root).ok().map(|root| root.trim().to_owned()).filter(|root| !root.is_empty())

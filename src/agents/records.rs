@@ -5,7 +5,13 @@ use crate::{
     log::{bytes::Bytes, lines},
     text::values,
 };
+use serde_json::Value;
 use std::{io::Error, ops::ControlFlow};
+
+/// A text of a record; none where it is empty or no text.
+pub(super) fn owned(value: &Value) -> Option<String> {
+    value.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
+}
 
 /// Reads the lines of a file in their order. `each` gets the number of a line, from 1, and its text; `None` where it is no text, is
 /// too long or has too many values to be read.

@@ -41,7 +41,7 @@ pub fn own_id(id: &str) -> SessionId {
     }
 }
 
-/// Key of that entry.
+/// Key of the entry with the origin.
 const ORIGIN: &str = "origin";
 
 /// The session of another agent that a session was made of.
@@ -94,7 +94,8 @@ impl Converted {
     #[must_use]
     pub fn header(&self, id: SessionId, file: Option<String>) -> Header {
         let title = self.about.title.clone();
-        let is_usable = |cwd: &&str| cwd.starts_with('/') && cwd.len() <= LONGEST_CWD && !cwd.contains('\0');
+        let is_usable =
+            |cwd: &&str| cwd.starts_with('/') && cwd.len() <= LONGEST_CWD && !cwd.chars().any(char::is_control);
         let cwd = Some(self.about.cwd.as_str()).filter(is_usable).unwrap_or("/").to_owned();
         let mut header = Header {
             kind: HeaderKind::Session,

@@ -62,6 +62,7 @@ pub fn run(request: &Request) -> Result<i32, String> {
     let start = Start {
         home: home.as_ref().map(|home| home.folder.as_path()),
         over: over.as_ref(),
+        data: None,
         capabilities: if request.demo { json!({"llm": {}}) } else { json!({}) },
         is_apart: true,
         trace: request.trace.as_deref(),

@@ -19,6 +19,8 @@ pub struct Start<'a> {
     /// Settings over those of its files. They go by the environment: nobody else sees them, and they are nowhere when it has
     /// ended.
     pub over: Option<&'a Value>,
+    /// Its data folder, in the place of the one of the environment.
+    pub data: Option<&'a Path>,
     /// The capabilities of the client.
     pub capabilities: Value,
     /// Whether Ctrl-C in the terminal does not reach it.
@@ -47,12 +49,15 @@ impl Client {
     /// # Errors
     /// When it cannot be started or does not greet back.
     pub fn start_as(start: Start<'_>, watch: impl FnMut(char, &str) + 'static) -> Result<Self, String> {
-        let Start { home, over, capabilities, is_apart, trace } = start;
+        let Start { home, over, data, capabilities, is_apart, trace } = start;
         let program = std::env::current_exe().map_err(|error| format!("this program cannot be found: {error}"))?;
         let mut command = Command::new(program);
         command.arg("serve").stdin(Stdio::piped()).stdout(Stdio::piped());
         if let Some(home) = home {
             command.env("ABRIDGED_DATA_DIR", home.join("data")).env("ABRIDGED_CONFIG_DIR", home.join("config"));
+        }
+        if let Some(data) = data {
+            command.env("ABRIDGED_DATA_DIR", data);
         }
         if let Some(over) = over {
             command.env("ABRIDGED_SETTINGS", over.to_string());
@@ -99,6 +104,10 @@ impl Client {
                     Some(error) => Err(error["message"].as_str().unwrap_or("an error without a text").to_owned()),
                     None => Ok(frame["result"].clone()),
                 };
+            }
+            // A request that is refused before its id is read has an answer without one.
+            if frame["id"].is_null() && frame["error"].is_object() {
+                return Err(frame["error"]["message"].as_str().unwrap_or("an error without a text").to_owned());
             }
             self.events.push_back(frame);
         }

@@ -59,7 +59,7 @@ pub fn run(request: &Request) -> Result<i32, String> {
         Some(Err(why)) => return Ok(refused(&why)),
     };
     let trace = request.trace.as_deref();
-    let start = Start { home: None, over: over.as_ref(), capabilities: json!({}), is_apart: true, trace };
+    let start = Start { home: None, over: over.as_ref(), data: None, capabilities: json!({}), is_apart: true, trace };
     let mut client = Client::start_as(start, |_, _| {})?;
     let loaded = client.call("session/load", json!({ "path": file, "readOnly": request.dry_run }))?;
     let session = &loaded["session"];

@@ -121,7 +121,8 @@ impl Home {
     fn start(&self, settings: &Value, watch: impl FnMut(char, &str) + 'static) -> Result<Client, String> {
         let (home, over, capabilities) = (Some(self.folder.as_path()), Some(settings), json!({}));
         // Ctrl-C in the terminal ends the demo, which ends the daemon.
-        let client = Client::start_as(Start { home, over, capabilities, is_apart: true, trace: None }, watch)?;
+        let client =
+            Client::start_as(Start { home, over, data: None, capabilities, is_apart: true, trace: None }, watch)?;
         let _ = self.daemon.set(client.pid());
         Ok(client)
     }

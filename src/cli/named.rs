@@ -10,6 +10,17 @@ use std::path::{Path, PathBuf};
 /// The most ids that are named where the beginning of an id is that of several.
 const MOST_NAMED: usize = 5;
 
+/// A path as the daemon is given it.
+///
+/// # Errors
+/// When it is no text.
+pub(super) fn on_the_wire(path: &Path) -> Result<&str, String> {
+    path.to_str().ok_or_else(|| {
+        let path = plain(&path.to_string_lossy());
+        format!("{path} is no path in UTF-8, and cannot be named to the daemon; rename the file or its folder")
+    })
+}
+
 /// The path of a session. Without a name it is the session of the data folder that was changed last.
 ///
 /// # Errors

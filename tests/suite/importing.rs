@@ -467,9 +467,9 @@ fn all_sessions_of_a_machine_are_listed_and_each_goes_on_in_another_agent() {
     assert_eq!(
         listed,
         [
-            row("claude_code", claude_code, "Runs both"),
+            row("claude-code", claude_code, "Runs both"),
             row("codex", "c-1", "Apply it."),
-            row("gemini_cli", "g-1", "Read it."),
+            row("gemini-cli", "g-1", "Read it."),
         ]
     );
     let mut daemon = Daemon::start();
@@ -488,8 +488,121 @@ fn all_sessions_of_a_machine_are_listed_and_each_goes_on_in_another_agent() {
     let refused = command(&home, &["continue", "nothing", "--in", "pi"]);
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(!refused.status.success() && said.contains("sessions --all"), "{said}");
+    let other = home.path("other");
+    let imported = document(&command(&home, &["import", "c-1", "--json", "--data", other.to_str().expect("text")]));
+    assert!(Path::new(imported["session"]["path"].as_str().expect("a path")).starts_with(&other), "{imported:#}");
     let imported = document(&command(&home, &["import", "g-1", "--json"]));
     assert_eq!(imported["origin"]["agent"], "gemini_cli");
+}
+
+/// A session of Claude Code that was compacted twice: the first time nothing was kept, the second time the newest answer. Its turns
+/// are so long that they do not fit a small window.
+fn compacted(turns: usize) -> String {
+    let mut lines = Vec::new();
+    let mut add = |kind: &str, uuid: &str, parent: Option<&str>, more: Value| {
+        let mut line = json!({
+            "type": kind, "uuid": uuid, "parentUuid": parent, "sessionId": "s", "cwd": "/project", "isSidechain": false,
+            "timestamp": "2026-03-01T10:00:00.000Z",
+        });
+        more.as_object().expect("fields").iter().for_each(|(name, value)| line[name] = value.clone());
+        lines.push(format!("{line}\n"));
+    };
+    let said = |text: &str| json!({"message": {"role": "user", "content": text}});
+    let answer = |id: &str, text: &str| {
+        let content = json!([{"type": "text", "text": text}]);
+        json!({"message": {"id": id, "role": "assistant", "model": "claude-test", "content": content}})
+    };
+    let summary = |text: &str| json!({"isCompactSummary": true, "message": {"role": "user", "content": text}});
+    add("user", "u1", None, said("The port is 7421. Never restart the gateway."));
+    add("assistant", "a1", Some("u1"), answer("m1", "Noted."));
+    let before =
+        json!({"subtype": "compact_boundary", "logicalParentUuid": "a1", "compactMetadata": {"preTokens": 900}});
+    add("system", "b1", None, before);
+    add("user", "s1", Some("b1"), summary("The first summary."));
+    let mut parent = "s1".to_owned();
+    for turn in 0..turns {
+        let (question, reply) = (format!("q{turn}"), format!("r{turn}"));
+        let long = format!("Look at module_{turn}. {}", "It has a long description. ".repeat(120));
+        add("user", &question, Some(&parent), said(&long));
+        add("assistant", &reply, Some(&question), answer(&format!("n{turn}"), &format!("Module {turn} is fine.")));
+        parent = reply;
+    }
+    let kept = json!({"preTokens": 5_000, "preservedSegment": {"headUuid": parent, "tailUuid": parent}});
+    let after = json!({"subtype": "compact_boundary", "logicalParentUuid": parent, "compactMetadata": kept});
+    add("system", "b2", None, after);
+    add("user", "s2", Some("b2"), summary("The second summary."));
+    add("user", "last", Some("s2"), said("And the next module?"));
+    lines.concat()
+}
+
+#[test]
+fn a_compaction_of_claude_code_is_one_with_the_messages_that_it_kept() {
+    let mut daemon = Daemon::start();
+    let file = daemon.home.path("compacted.jsonl");
+    fs::write(&file, compacted(3)).expect("written");
+    let (session, _) = load(&mut daemon, &file);
+    let said = context(&mut daemon, &session);
+    assert!(said[0].1.contains("The second summary.") && !said[0].1.contains("The first summary."), "{said:#?}");
+    assert!(is(&said[1], "assistant", "Module 2 is fine.", false), "{said:#?}");
+    assert!(is(&said[2], "user", "And the next module?", false) && said.len() == 3, "{said:#?}");
+    let page = daemon.ok("session/entries", json!({"sessionId": session, "branch": "all", "types": ["compaction"]}));
+    let sizes: Vec<&Value> =
+        page["entries"].as_array().expect("entries").iter().map(|it| &it["tokensBefore"]).collect();
+    assert_eq!(sizes, [&json!(900), &json!(5_000)]);
+}
+
+#[test]
+fn a_context_that_does_not_fit_begins_with_a_summary_in_the_next_agent() {
+    let home = Home::new();
+    // The turns without the compactions: too much for the window of the settings.
+    let text = compacted(60);
+    let text: String = text
+        .lines()
+        .filter(|line| !line.contains("\"system\"") && !line.contains("isCompactSummary"))
+        .map(|line| {
+            format!(
+                "{}\n",
+                line.replace("\"parentUuid\":\"s1\"", "\"parentUuid\":\"a1\"")
+                    .replace("\"parentUuid\":\"s2\"", "\"parentUuid\":\"r59\"")
+            )
+        })
+        .collect();
+    let file = home.path("user/.claude/projects/-project/00000000-0000-4000-8000-000000000002.jsonl");
+    fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+    fs::write(&file, text).expect("written");
+    let model = json!({"provider": "anthropic", "id": "claude-test", "api": "anthropic", "contextWindow": 16_000});
+    home.settings(&json!({ "models": [model] }).to_string());
+    let mut daemon = Daemon::start();
+    for target in ["pi", "codex", "claude-code"] {
+        let written = document(&command(
+            &home,
+            &["continue", "00000000-0000-4000-8000-000000000002", "--in", target, "--cwd", "/tmp", "--json"],
+        ));
+        let path = PathBuf::from(written["path"].as_str().expect("a path"));
+        let (session, _) = load(&mut daemon, &path);
+        let said = context(&mut daemon, &session);
+        assert!(said.len() < 60, "{target}: {}", said.len());
+        assert!(said[0].1.contains("<summary>") && said[0].1.contains("7421"), "{target}: {:#?}", said[0]);
+        assert!(is(said.last().expect("a message"), "user", "And the next module?", false), "{target}");
+        daemon.ok("session/close", json!({"sessionId": session}));
+    }
+}
+
+#[test]
+fn a_path_that_is_no_text_is_refused_and_hides_no_other_session() {
+    use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _};
+    let home = Home::new();
+    machine(&home);
+    let odd = home.path("user/.claude/projects/-project").join(OsStr::from_bytes(b"b\xffad.jsonl"));
+    fs::write(&odd, claude_code()).expect("written");
+    let listed = document(&command(&home, &["sessions", "--all", "--json"]));
+    assert_eq!(listed["sessions"].as_array().map(Vec::len), Some(4), "{listed:#}");
+    for arguments in [["import", "b"].as_slice(), &["continue", "b", "--in", "codex"]] {
+        let refused = command(&home, arguments);
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert_eq!(refused.status.code(), Some(1), "{said}");
+        assert!(said.contains("UTF-8"), "{said}");
+    }
 }
 
 #[test]

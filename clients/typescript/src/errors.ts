@@ -51,10 +51,14 @@ export class BinaryNotFound extends AbridgedError {
   /** The places that were looked at, in their order. */
   readonly places: string[];
 
-  constructor(places: string[]) {
+  /** `named` is the setting that names the only place that counts. */
+  constructor(places: string[], named?: string) {
     const install = `cargo install abridged, or npm install abridged-${process.platform}-${process.arch}`;
     const list = places.map((place) => `\n  - ${place}`).join("");
-    super(`The program abridged is not installed. Install it (${install}), or set ABRIDGED_BIN to its path. Looked at:${list}`, {
+    const advice = named
+      ? ` where ${named} says. Correct ${named}, or leave it out after an installation (${install}).`
+      : `. Install it (${install}), or set ABRIDGED_BIN to its path.`;
+    super(`The program abridged is not installed${advice} Looked at:${list}`, {
       code: "binary_not_found",
       retryable: false,
     });

@@ -19,7 +19,8 @@ export function findBinary(chosen?: string, env: NodeJS.ProcessEnv = process.env
   if (wanted !== undefined) {
     const found = /[/\\]/.test(wanted) ? (isProgram(wanted) ? wanted : undefined) : onPath(wanted);
     if (found) return found;
-    throw new BinaryNotFound([`${chosen === undefined ? "ABRIDGED_BIN" : "the option binary"}: ${wanted}`]);
+    const by = chosen === undefined ? "ABRIDGED_BIN" : "the option binary";
+    throw new BinaryNotFound([`${by}: ${wanted}`], by);
   }
 
   const carrier = `abridged-${process.platform}-${process.arch}`;

@@ -35,7 +35,7 @@ pub fn list(file: &Path) -> rusqlite::Result<Vec<Listed>> {
     let database = open(file)?;
     let mut rows = database.prepare(
         "SELECT id, parent_id, directory, title, time_created, time_updated,
-                (SELECT coalesce(sum(length(data)), 0) FROM part WHERE part.session_id = session.id)
+                (SELECT coalesce(sum(length(CAST(data AS BLOB))), 0) FROM part WHERE part.session_id = session.id)
          FROM session ORDER BY time_updated DESC, id DESC",
     )?;
     let listed = rows.query_map([], |row| {
@@ -49,7 +49,8 @@ pub fn list(file: &Path) -> rusqlite::Result<Vec<Listed>> {
             size: row.get(6)?,
         })
     })?;
-    listed.collect()
+    // A row in another form hides no other one.
+    Ok(listed.filter_map(Result::ok).collect())
 }
 
 /// Reads a session. `None` where the database has none with this id.

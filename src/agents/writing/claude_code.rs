@@ -20,7 +20,7 @@ pub fn folder(cwd: &str) -> String {
     if name.len() <= LONGEST_FOLDER {
         return name;
     }
-    // The hash of a string in Java, in the base 36.
+    // Claude Code tells longer names apart by a hash of the path, in base 36.
     let hash = cwd.encode_utf16().fold(0_i32, |hash, unit| hash.wrapping_mul(31).wrapping_add(i32::from(unit)));
     format!("{}-{}", &name[..LONGEST_FOLDER], base_36(hash.unsigned_abs()))
 }

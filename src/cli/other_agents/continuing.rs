@@ -10,12 +10,14 @@ use crate::{
         writing::{Conversation, claude_code, codex, opencode},
     },
     cli::{
+        named::on_the_wire,
         print,
         session_commands::{Opened, Rights, open},
         wrap::print_sentences,
     },
     conversation::entry,
     ids::SessionId,
+    prompts::{Prompt, Prompts, escape_frame},
     regular::{self, Links},
 };
 use jiff::Timestamp;
@@ -73,16 +75,17 @@ pub fn run(request: &Request) -> Result<i32, String> {
     opened.client.end()?;
     let Written { path, id, command } = written;
     if request.json {
+        let (path, cwd) = (path.display().to_string(), cwd.display().to_string());
         print::document(&json!({ "path": path, "sessionId": id, "cwd": cwd, "command": command }));
         return Ok(0);
     }
+    if !cwd.is_dir() {
+        print::note(&format!("there is no folder {}; name one with --cwd", cwd.display()));
+    }
     print::line(&print::plain(&path.display().to_string()));
-    print_sentences(&format!(
-        "{} goes on with it: cd {} && {}",
-        request.agent.title(),
-        print::plain(&quoted(&cwd)),
-        print::plain(&command)
-    ));
+    print_sentences(&format!("{} goes on with it:", request.agent.title()));
+    // On one line at every width, so that it can be pasted.
+    print::line(&print::plain(&format!("cd {} && {command}", quoted(&cwd))));
     Ok(0)
 }
 
@@ -96,15 +99,41 @@ fn quoted(path: &Path) -> String {
 /// The conversation as the next request would have it, with a summary where it does not fit.
 fn conversation(opened: &mut Opened, cwd: &Path, id: String, now: Timestamp) -> Result<Conversation, String> {
     let context = opened.call("session/context", json!({}))?;
-    let window = &context["usage"]["contextWindow"];
-    let fitted =
-        opened.client.call("context/fit", json!({ "messages": context["messages"], "contextWindow": window }))?;
-    let messages = fitted["messages"].as_array().cloned().unwrap_or_default();
+    let all = context["messages"].as_array().cloned().unwrap_or_default();
+    let messages = match extract(opened)? {
+        None => all,
+        Some(made) => {
+            let ids = context["entryIds"].as_array().map(Vec::as_slice).unwrap_or_default();
+            let kept = ids.iter().position(|id| *id == made["firstKeptEntryId"] && !id.is_null());
+            fitted(all, kept, made["summary"].as_str().unwrap_or_default())
+        }
+    };
     if messages.is_empty() {
         return Err("the session has no messages to go on with".to_owned());
     }
     let title = opened.session["title"].as_str().map(str::to_owned);
     Ok(Conversation { id, cwd: cwd.display().to_string(), title, now, messages })
+}
+
+/// A summary with the kept messages after it, and with the newest request of the user, where that is not among them.
+fn fitted(mut all: Vec<Value>, kept: Option<usize>, summary: &str) -> Vec<Value> {
+    let rest = all.split_off(kept.unwrap_or(all.len()));
+    let frame = Prompts::default().render(Prompt::CompactionSummaryContext, &[("summary", &escape_frame(summary))]);
+    let is_user = |message: &Value| message["role"] == "user";
+    let request = if rest.iter().any(is_user) { None } else { all.into_iter().rfind(is_user) };
+    let frame = json!({ "role": "user", "content": frame });
+    std::iter::once(frame).chain(request).chain(rest).collect()
+}
+
+/// The compaction that makes the context fit, where it is above its threshold. Nothing is written for it.
+fn extract(opened: &mut Opened) -> Result<Option<Value>, String> {
+    let usage = opened.call("session/usage", json!({}))?;
+    let (context, threshold) = (usage["contextTokens"].as_u64(), usage["thresholdTokens"].as_u64());
+    if threshold.is_none() || context <= threshold {
+        return Ok(None);
+    }
+    let made = opened.call("session/compact", json!({ "apply": false, "wait": true, "method": "extractive" }))?;
+    Ok(Some(made["result"].clone()).filter(|result| result["summary"].is_string()))
 }
 
 /// Writes a conversation in the form of an agent.
@@ -150,10 +179,9 @@ fn in_pis_form(
     let name = format!("{}_{id}.jsonl", time.replace([':', '.'], "-"));
     let path = sessions.join(format!("--{folder}--")).join(name);
     let compaction = compaction(opened, &time, now)?;
-    // The export is whole before its header gets another id.
-    let export = path.with_extension("abridged");
-    make_folder(&path)?;
-    opened.call("session/export", json!({ "format": "jsonl", "path": export }))?;
+    // The export is whole before its header gets another id. It is in no folder of the agent.
+    let export = std::env::temp_dir().join(format!("abridged-{id}.jsonl"));
+    opened.call("session/export", json!({ "format": "jsonl", "path": on_the_wire(&export)? }))?;
     let original = opened.session["path"].clone();
     let copied = (|| {
         let failed = |error: io::Error| format!("{}: {error}", export.display());
@@ -179,28 +207,20 @@ fn in_pis_form(
 
 /// The entry of a compaction at the leaf, where the context is above its threshold.
 fn compaction(opened: &mut Opened, time: &str, now: Timestamp) -> Result<Option<Value>, String> {
-    let usage = opened.call("session/usage", json!({}))?;
-    let is_full = usage["contextTokens"].as_u64() > usage["thresholdTokens"].as_u64();
-    if !is_full || usage["thresholdTokens"].is_null() {
-        return Ok(None);
-    }
-    let made = opened.call("session/compact", json!({ "apply": false, "wait": true, "method": "extractive" }))?;
-    let result = &made["result"];
+    let Some(result) = extract(opened)? else { return Ok(None) };
     let leaf = opened.call("session/entries", json!({ "before": "leaf", "limit": 1 }))?;
-    Ok(result["summary"].is_string().then(|| {
-        json!({
-            "type": "compaction", "id": SessionId::fresh(now).as_str().replace('-', "")[16..],
-            "parentId": leaf["leafEntryId"], "timestamp": time, "summary": result["summary"],
-            "firstKeptEntryId": result["firstKeptEntryId"], "tokensBefore": result["tokensBefore"],
-            "details": result["details"], "fromHook": false,
-        })
-    }))
+    let id = &SessionId::fresh(now).as_str().replace('-', "")[16..];
+    let kept = if result["firstKeptEntryId"].is_null() { json!(id) } else { result["firstKeptEntryId"].clone() };
+    Ok(Some(json!({
+        "type": "compaction", "id": id, "parentId": leaf["leafEntryId"], "timestamp": time, "summary": result["summary"],
+        "firstKeptEntryId": kept, "tokensBefore": result["tokensBefore"], "details": result["details"], "fromHook": false,
+    })))
 }
 
 /// Makes a new file, all or nothing.
 fn make_new(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> Result<(), String> {
     make_folder(path)?;
-    if path.exists() {
+    if path.symlink_metadata().is_ok() {
         return Err(format!("{} is there already; it was not changed", path.display()));
     }
     regular::make_whole(path, |error| error, write).map_err(|error| {
@@ -210,5 +230,7 @@ fn make_new(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> Res
 
 fn make_folder(path: &Path) -> Result<(), String> {
     let folder = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(folder).map_err(|error| format!("{} cannot be made: {error}", folder.display()))
+    let mut builder = fs::DirBuilder::new();
+    std::os::unix::fs::DirBuilderExt::mode(builder.recursive(true), 0o700);
+    builder.create(folder).map_err(|error| format!("{} cannot be made: {error}", folder.display()))
 }

@@ -3,68 +3,42 @@
 #![expect(clippy::disallowed_methods, reason = "a command of a person")]
 
 use crate::{
-    agents::{Agent, homes::Homes},
+    agents::{
+        Agent,
+        homes::{Found, Homes, Listing},
+    },
     cli::print::plain,
     daemon::{Places, listing::Catalog},
-    protocol::types::ListParams,
+    protocol::types::{ListParams, ListedSession},
 };
-use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 /// The most ids that are named where the beginning of an id is that of several.
 const MOST_NAMED: usize = 5;
 
-/// A session of this program or of another agent.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Session {
-    /// The agent; none for this program.
-    pub agent: Option<Agent>,
-    /// Its id.
-    pub session_id: String,
-    /// The path under which it is loaded.
-    pub path: PathBuf,
-    /// The working folder, where the file says it.
-    pub cwd: Option<String>,
-    /// The title, else the beginning of the first message of the user.
-    pub title: Option<String>,
-    /// Time of the last change, RFC 3339.
-    pub updated_at: String,
-    /// Size, in bytes.
-    pub size_bytes: u64,
-}
-
 /// All sessions, the newest first.
 ///
 /// # Errors
 /// When there is no home folder.
-pub(super) fn all(data: Option<&Path>) -> Result<Vec<Session>, String> {
+pub(super) fn all(data: Option<&Path>) -> Result<Listing, String> {
     let data = match data {
         Some(data) => std::path::absolute(data).map_err(|error| error.to_string())?,
         None => Places::from_environment()?.data,
     };
     let homes = Homes::from_environment()?;
-    let mut sessions = of_catalog(None, &data.join("sessions"), &data.join("sessions-list.json"));
-    sessions.extend(of_catalog(Some(Agent::Pi), &homes.pi, Path::new("")));
-    sessions.extend(of_catalog(Some(Agent::OhMyPi), &homes.oh_my_pi, Path::new("")));
-    sessions.extend(homes.sessions().into_iter().map(|found| Session {
-        agent: Some(found.agent),
-        session_id: found.session_id,
-        path: found.path,
-        cwd: found.cwd,
-        title: found.title,
-        updated_at: found.updated_at,
-        size_bytes: found.size_bytes,
-    }));
-    sessions.sort_by(|a, b| b.updated_at.cmp(&a.updated_at).then_with(|| a.path.cmp(&b.path)));
-    Ok(sessions)
+    let mut all = homes.sessions();
+    all.found.extend(of_catalog(None, &data.join("sessions"), &data.join("sessions-list.json")));
+    all.found.extend(of_catalog(Some(Agent::Pi), &homes.pi, Path::new("")));
+    all.found.extend(of_catalog(Some(Agent::OhMyPi), &homes.oh_my_pi, Path::new("")));
+    all.found.sort_by(|a, b| b.updated_at.cmp(&a.updated_at).then_with(|| a.path.cmp(&b.path)));
+    Ok(all)
 }
 
 /// The sessions in pi's form below a folder.
-fn of_catalog(agent: Option<Agent>, folder: &Path, cache: &Path) -> Vec<Session> {
+fn of_catalog(agent: Option<Agent>, folder: &Path, cache: &Path) -> Vec<Found> {
     let catalog = Catalog::reading(folder.to_owned(), cache.to_owned());
     let listed = catalog.list(&ListParams { limit: Some(usize::MAX), ..ListParams::default() }).sessions;
-    let session = |listed: crate::protocol::types::ListedSession| Session {
+    let session = |listed: ListedSession| Found {
         agent,
         session_id: listed.session_id.to_string(),
         path: listed.path.into(),
@@ -76,7 +50,7 @@ fn of_catalog(agent: Option<Agent>, folder: &Path, cache: &Path) -> Vec<Session>
     listed.into_iter().map(session).collect()
 }
 
-/// The path of a session: of a file, or of a session whose id begins so.
+/// The path of a session, of a file or of a session whose id begins so, as the daemon is given it.
 ///
 /// # Errors
 /// When there is none, or several: what to do next.
@@ -86,7 +60,7 @@ pub(super) fn path(named: &Path, data: Option<&Path>) -> Result<PathBuf, String>
     if is_path {
         return std::path::absolute(named).map_err(|error| error.to_string());
     }
-    let mut sessions = all(data)?;
+    let mut sessions = all(data)?.found;
     sessions.retain(|session| session.session_id.starts_with(text.as_ref()));
     let exact = sessions.iter().position(|session| session.session_id == text);
     match (exact, sessions.as_slice()) {

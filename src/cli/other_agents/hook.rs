@@ -23,7 +23,7 @@ use serde::Deserialize;
 use serde_json::json;
 use std::{
     collections::HashMap,
-    io::Read,
+    io::{IsTerminal as _, Read as _},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -37,6 +37,9 @@ const LONGEST_TEXT: usize = 9_800;
 
 /// The first limit of a summary, in tokens: about the longest text.
 const FIRST_CAP: u64 = 2_600;
+
+/// The most summaries of one hook. The second one fits: tokens of one text have nearly the same length.
+const MOST_TRIES: usize = 4;
 
 /// The words before the facts.
 const INTRODUCTION: &str = "Facts from the part of this session that was condensed, extracted from its transcript by \
@@ -54,8 +57,14 @@ struct Input {
 /// Answers the hook: reads its input from stdin.
 ///
 /// # Errors
-/// None: an agent goes on without the facts.
+/// In a terminal. In an agent there is none: it goes on without the facts.
 pub fn session_start() -> Result<i32, String> {
+    if std::io::stdin().is_terminal() {
+        return Err(
+            "it answers a hook of Claude Code or Codex, which calls it; docs/OTHER_AGENTS.md has the configuration"
+                .to_owned(),
+        );
+    }
     let mut input = Vec::new();
     let read = std::io::stdin().take(LONGEST_INPUT).read_to_end(&mut input);
     let said = read.map_err(|error| error.to_string()).and_then(|_| {
@@ -91,7 +100,7 @@ fn facts(transcript: &Path) -> Result<Option<String>, String> {
     let settings = Settings::default();
     let cleaner = Cleaner::new(&settings);
     let mut cap = FIRST_CAP;
-    while cap > 100 {
+    for _ in 0..MOST_TRIES {
         let summary = extractive::summarize(&extractive::Request {
             span: Span::of(span).continuing(condensed.previous),
             wishes: Wishes::default(),
@@ -110,7 +119,8 @@ fn facts(transcript: &Path) -> Result<Option<String>, String> {
         if text.len() <= LONGEST_TEXT {
             return Ok(Some(text));
         }
-        cap = cap * 9 / 10;
+        // A text of the same kind is as much shorter as its limit.
+        cap = cap * (LONGEST_TEXT as u64 * 9 / 10) / text.len() as u64;
     }
     Ok(None)
 }

@@ -3,6 +3,7 @@
 use super::found;
 use crate::cli::{
     client::{Client, Start},
+    named::on_the_wire,
     print,
     wrap::print_sentences,
 };
@@ -15,7 +16,7 @@ pub struct Request {
     pub session: PathBuf,
     /// The working folder of the new session.
     pub cwd: Option<PathBuf>,
-    /// The data folder, in the place of the one of the environment.
+    /// The data folder of the new session, in the place of the one of the environment.
     pub data: Option<PathBuf>,
     /// As JSON.
     pub json: bool,
@@ -28,9 +29,12 @@ pub struct Request {
 pub fn run(request: &Request) -> Result<i32, String> {
     let path = found::path(&request.session, request.data.as_deref())?;
     let cwd = request.cwd.as_deref().map(std::path::absolute).transpose().map_err(|error| error.to_string())?;
-    let start = Start { home: None, over: None, capabilities: json!({}), is_apart: false, trace: None };
+    let data = request.data.as_deref().map(std::path::absolute).transpose().map_err(|error| error.to_string())?;
+    let data = data.as_deref();
+    let start = Start { home: None, over: None, data, capabilities: json!({}), is_apart: false, trace: None };
     let mut client = Client::start_as(start, |_, _| {})?;
-    let answer = client.call("session/import", json!({ "path": path, "cwd": cwd }))?;
+    let cwd = cwd.as_deref().map(on_the_wire).transpose()?;
+    let answer = client.call("session/import", json!({ "path": on_the_wire(&path)?, "cwd": cwd }))?;
     client.end()?;
     if request.json {
         print::document(&answer);

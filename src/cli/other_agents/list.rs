@@ -1,13 +1,15 @@
 //! `abridged sessions --all`: the sessions of all agents on this machine.
 
-use super::found::{self, Session};
+use super::found;
 use crate::{
+    agents::{Agent, homes::Found},
     cli::{
         cells::{age, short, told_apart, width},
         columns::{self, Layout, aligned},
         paint::Paint,
         print::{self, plain},
         watch,
+        wrap::print_sentences,
     },
     text::head,
 };
@@ -64,10 +66,11 @@ pub(in crate::cli) struct Request<'a> {
 /// # Errors
 /// When there is no home folder.
 pub(in crate::cli) fn run(request: &Request<'_>) -> Result<i32, String> {
-    let mut sessions = found::all(request.data)?;
+    let listing = found::all(request.data)?;
+    let (mut sessions, left_out) = (listing.found, listing.left_out);
     // An id names one session of all agents, also where some are not listed.
     let ids = short_ids(&sessions);
-    let mut rows: Vec<(Session, String)> = sessions.drain(..).zip(ids).collect();
+    let mut rows: Vec<(Found, String)> = sessions.drain(..).zip(ids).collect();
     if let Some(cwd) = request.cwd {
         rows.retain(|(session, _)| session.cwd.as_deref().is_some_and(|own| Path::new(own) == cwd));
     }
@@ -76,12 +79,17 @@ pub(in crate::cli) fn run(request: &Request<'_>) -> Result<i32, String> {
     rows.truncate(shown);
     if request.json {
         let sessions: Vec<_> = rows.iter().map(|(session, _)| listed(session)).collect();
-        print::document(&json!({ "sessions": sessions, "more": more }));
+        let left_out: Vec<_> = left_out.iter().map(|file| file.display().to_string()).collect();
+        print::document(&json!({ "sessions": sessions, "more": more, "leftOut": left_out }));
         return Ok(0);
     }
+    for file in &left_out {
+        print::note(&format!("{} cannot be read; its sessions are not listed", file.display()));
+    }
     if rows.is_empty() {
-        print::line("No agent has sessions here. Looked for those of abridged, pi, oh-my-pi, Claude Code, Codex,");
-        print::line("OpenCode and Gemini CLI.");
+        print_sentences(
+            "No agent has sessions here. Looked for those of abridged, pi, oh-my-pi, Claude Code, Codex, OpenCode and Gemini CLI.",
+        );
         return Ok(0);
     }
     let paint = Paint::for_stdout();
@@ -92,21 +100,24 @@ pub(in crate::cli) fn run(request: &Request<'_>) -> Result<i32, String> {
     Ok(0)
 }
 
-/// A session for a program.
-fn listed(session: &Session) -> serde_json::Value {
-    let mut listed = json!(session);
-    if session.agent.is_none() {
-        listed["agent"] = "abridged".into();
-    }
-    listed
+/// A session for a program. The name of its agent is the one that `continue --in` takes.
+fn listed(session: &Found) -> serde_json::Value {
+    json!({
+        "agent": name(session), "sessionId": session.session_id, "path": session.path.display().to_string(),
+        "cwd": session.cwd, "title": session.title, "updatedAt": session.updated_at, "sizeBytes": session.size_bytes,
+    })
 }
 
-fn short_ids(sessions: &[Session]) -> Vec<String> {
+fn name(session: &Found) -> &'static str {
+    session.agent.map_or("abridged", Agent::name)
+}
+
+fn short_ids(sessions: &[Found]) -> Vec<String> {
     let ids: Vec<&str> = sessions.iter().map(|session| session.session_id.as_str()).collect();
     told_apart(&ids).into_iter().zip(ids).map(|(length, id)| plain(head(id, length))).collect()
 }
 
-fn lines(rows: &[(Session, String)], now: Timestamp, columns: usize, paint: &Paint) -> Vec<String> {
+fn lines(rows: &[(Found, String)], now: Timestamp, columns: usize, paint: &Paint) -> Vec<String> {
     let cells: Vec<[String; 4]> = rows.iter().map(|(session, id)| cells(session, id, now)).collect();
     let all = [Column::Id, Column::Age, Column::Size, Column::Agent];
     let widest = |at: usize| cells.iter().map(|cells| width(&cells[at])).max().unwrap_or(0);
@@ -129,23 +140,21 @@ fn lines(rows: &[(Session, String)], now: Timestamp, columns: usize, paint: &Pai
     lines
 }
 
-fn cells(session: &Session, id: &str, now: Timestamp) -> [String; 4] {
-    let agent = session.agent.map_or("abridged", crate::agents::Agent::name);
+fn cells(session: &Found, id: &str, now: Timestamp) -> [String; 4] {
     [
         id.to_owned(),
         session.updated_at.parse().map(|at| age(at, now)).unwrap_or_default(),
         format!("{}B", short(session.size_bytes)),
-        agent.to_owned(),
+        name(session).to_owned(),
     ]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agents::Agent;
 
-    fn session(agent: Option<Agent>, id: &str, title: &str) -> Session {
-        Session {
+    fn session(agent: Option<Agent>, id: &str, title: &str) -> Found {
+        Found {
             agent,
             session_id: id.to_owned(),
             path: "/s".into(),

@@ -67,6 +67,12 @@ pub fn in_shell(error: &str) -> String {
     let text = WORDS.iter().fold(error.to_owned(), |text, (wire, shell)| text.replace(wire, shell));
     let end = ONLY_ON_THE_WIRE.iter().filter_map(|advice| text.find(advice)).min();
     let text = &text[..end.unwrap_or(text.len())];
+    if let Some((of_another, _)) = text.split_once(", which is only read here") {
+        return format!(
+            "{}, which is only read here; abridged import makes a session of it",
+            of_another.trim_start_matches("readOnly: ")
+        );
+    }
     match text.contains(" is not a session file: ") && !text.contains(';') {
         true => format!("{text}; abridged sessions lists those there are"),
         false => text.to_owned(),

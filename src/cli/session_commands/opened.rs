@@ -29,9 +29,10 @@ pub(in crate::cli) struct Opened {
 /// When there is none, or another program has it open: what to do next.
 pub(in crate::cli) fn open(named: Option<&Path>, data: Option<&Path>, rights: Rights) -> Result<Opened, String> {
     let path = named::file(named, data)?;
-    let start = Start { home: None, over: None, capabilities: json!({}), is_apart: false, trace: None };
+    let start = Start { home: None, over: None, data: None, capabilities: json!({}), is_apart: false, trace: None };
     let mut client = Client::start_as(start, |_, _| {})?;
-    let loaded = client.call("session/load", json!({ "path": path, "readOnly": rights == Rights::Read }))?;
+    let loaded = client
+        .call("session/load", json!({ "path": named::on_the_wire(&path)?, "readOnly": rights == Rights::Read }))?;
     Ok(Opened { client, session: loaded["session"].clone() })
 }
 
