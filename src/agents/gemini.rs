@@ -172,26 +172,26 @@ impl File {
         // The entry before each message, and its first one.
         let mut before: HashMap<&str, EntryId> = HashMap::new();
         let mut entries: HashMap<&str, EntryId> = HashMap::new();
-        let mut answered = HashSet::new();
+        let mut writing = Writing { transcript, answered: HashSet::new() };
         for step in &self.steps {
             match step {
                 Step::Message(at) => {
                     let message = &self.messages[*at];
                     let id = message["id"].as_str().unwrap_or_default();
-                    before.insert(id, transcript.leaf());
-                    if let Some(entry) = write(message, &mut transcript, &mut answered) {
+                    before.insert(id, writing.transcript.leaf());
+                    if let Some(entry) = writing.message(message) {
                         entries.insert(id, entry);
                     }
                 }
                 Step::Rewind(target) => {
                     // An unknown target takes all messages back.
-                    let to = before.get(target.as_str()).cloned().unwrap_or_else(|| transcript.root());
-                    transcript.continue_after(to);
+                    let to = before.get(target.as_str()).cloned().unwrap_or_else(|| writing.transcript.root());
+                    writing.transcript.continue_after(to);
                 }
                 Step::Compression { key, time, summary, first_kept, answer } => {
                     let kept = first_kept.as_deref().and_then(|id| entries.get(id));
-                    before.insert(key, transcript.leaf());
-                    let entry = transcript.compaction(key, time, summary, kept, 0);
+                    before.insert(key, writing.transcript.leaf());
+                    let entry = writing.transcript.compaction(key, time, summary, kept, 0);
                     before.extend(answer.as_deref().map(|answer| (answer, entry)));
                 }
             }
@@ -200,7 +200,7 @@ impl File {
             Origin { agent: Agent::GeminiCli, session_id, version: None, parent_session_id: None, git_branch: None };
         let folder = self.meta["directories"][0].as_str().map(str::to_owned);
         let title = fact("summary");
-        transcript.finish(About { origin, cwd: cwd.or(folder).unwrap_or_default(), created, title })
+        writing.transcript.finish(About { origin, cwd: cwd.or(folder).unwrap_or_default(), created, title })
     }
 }
 
@@ -209,57 +209,131 @@ fn is_context(message: &Value) -> bool {
     message["type"] == "user" && text_of(&message["content"]).starts_with("<session_context>")
 }
 
-/// Writes a message. `answered` has the calls whose results are written: a history may have them twice.
-fn write(message: &Value, transcript: &mut Transcript, answered: &mut HashSet<String>) -> Option<EntryId> {
-    let key = message["id"].as_str().unwrap_or_default();
-    let time = message["timestamp"].as_str().unwrap_or_default();
-    match message["type"].as_str() {
-        Some("user") if is_context(message) => {
-            let text = text_of(&message["content"]);
-            Some(transcript.note(key, time, "gemini-cli.context", &text.into()))
-        }
-        Some("user") => user(key, time, message, transcript, answered),
-        Some("gemini") => answer(key, time, message, transcript, answered),
-        _ => {
-            transcript.leave_out("messages of the interface");
-            None
-        }
-    }
+/// The messages that become entries.
+struct Writing {
+    transcript: Transcript,
+    /// The calls whose results are written: a history may have them twice.
+    answered: HashSet<String>,
 }
 
-/// A message of the user, or the results of calls.
-fn user(
-    key: &str,
-    time: &str,
-    message: &Value,
-    transcript: &mut Transcript,
-    answered: &mut HashSet<String>,
-) -> Option<EntryId> {
-    let mut content = Vec::new();
-    let mut first = None;
-    let parts = parts_of(&message["content"]);
-    // Images beside a result belong to it.
-    let has_results = parts.iter().any(|part| part["functionResponse"].is_object());
-    let images: Vec<Value> =
-        parts.iter().filter(|part| has_results && part["inlineData"].is_object()).cloned().collect();
-    for (nth, part) in parts.into_iter().enumerate() {
-        let response = &part["functionResponse"];
-        if !response.is_object() {
-            if !images.contains(&part) {
-                content.extend(shown(&part, transcript));
+impl Writing {
+    /// Writes a message. Returns its first entry.
+    fn message(&mut self, message: &Value) -> Option<EntryId> {
+        let key = message["id"].as_str().unwrap_or_default();
+        let time = message["timestamp"].as_str().unwrap_or_default();
+        match message["type"].as_str() {
+            Some("user") if is_context(message) => {
+                let text = text_of(&message["content"]);
+                Some(self.transcript.note(key, time, "gemini-cli.context", &text.into()))
             }
-            continue;
+            Some("user") => self.user(key, time, message),
+            Some("gemini") => self.answer(key, time, message),
+            _ => {
+                self.transcript.leave_out("messages of the interface");
+                None
+            }
         }
-        let of_result = [vec![part.clone()], images.clone()].concat();
-        let call = json!({ "id": response["id"], "name": response["name"], "result": of_result });
-        let written = result(&call, &format!("{key}:result:{nth}"), time, transcript, answered);
-        first = first.or(written);
     }
-    if content.is_empty() {
-        return first;
+
+    /// A message of the user, or the results of calls.
+    fn user(&mut self, key: &str, time: &str, message: &Value) -> Option<EntryId> {
+        let mut content = Vec::new();
+        let mut first = None;
+        let parts = parts_of(&message["content"]);
+        // Images beside a result belong to it.
+        let has_results = parts.iter().any(|part| part["functionResponse"].is_object());
+        let images: Vec<Value> =
+            parts.iter().filter(|part| has_results && part["inlineData"].is_object()).cloned().collect();
+        for (nth, part) in parts.into_iter().enumerate() {
+            let response = &part["functionResponse"];
+            if !response.is_object() {
+                if !images.contains(&part) {
+                    content.extend(shown(&part, &mut self.transcript));
+                }
+                continue;
+            }
+            let of_result = [vec![part.clone()], images.clone()].concat();
+            let call = json!({ "id": response["id"], "name": response["name"], "result": of_result });
+            let written = self.result(&call, &format!("{key}:result:{nth}"), time);
+            first = first.or(written);
+        }
+        if content.is_empty() {
+            return first;
+        }
+        let written = self.transcript.message(key, time, &json!({ "role": "user", "content": content }).to_string());
+        first.or(written)
     }
-    let written = transcript.message(key, time, &json!({ "role": "user", "content": content }).to_string());
-    first.or(written)
+
+    /// An answer, and the results of its calls.
+    fn answer(&mut self, key: &str, time: &str, message: &Value) -> Option<EntryId> {
+        if let Some(model) = message["model"].as_str() {
+            self.transcript.model(&format!("{key}:model"), time, "google", model);
+        }
+        let mut blocks = Vec::new();
+        for thought in message["thoughts"].as_array().into_iter().flatten() {
+            let texts = ["subject", "description"].map(|name| thought[name].as_str().unwrap_or_default());
+            blocks.push(json!({ "type": "thinking", "thinking": texts.join("\n").trim() }));
+        }
+        let mut calls = message["toolCalls"].as_array().cloned().unwrap_or_default();
+        let are_parts = calls.is_empty();
+        for part in parts_of(&message["content"]) {
+            match part["text"].as_str() {
+                Some(text) if part["thought"] == true => blocks.push(json!({ "type": "thinking", "thinking": text })),
+                _ if part["functionCall"].is_object() => {
+                    if are_parts {
+                        calls.push(part["functionCall"].clone());
+                    }
+                }
+                _ => blocks.extend(shown(&part, &mut self.transcript)),
+            }
+        }
+        for (nth, call) in calls.iter_mut().enumerate() {
+            if !call["id"].is_string() {
+                call["id"] = format!("{key}-{nth}").into();
+            }
+            let arguments = if call["args"].is_object() { call["args"].clone() } else { json!({}) };
+            blocks.push(json!({ "type": "toolCall", "id": call["id"], "name": call["name"], "arguments": arguments }));
+        }
+        let mut answer = json!({ "role": "assistant", "content": blocks });
+        if let Some(usage) = usage(&message["tokens"]) {
+            answer["usage"] = usage;
+        }
+        let written = self.transcript.message(key, time, &answer.to_string());
+        for (nth, call) in calls.iter().enumerate() {
+            let time = call["timestamp"].as_str().unwrap_or(time);
+            self.result(call, &format!("{key}:result:{nth}"), time);
+        }
+        written
+    }
+
+    /// Writes the result of a call, once.
+    fn result(&mut self, call: &Value, key: &str, time: &str) -> Option<EntryId> {
+        let parts = parts_of(&call["result"]);
+        let id = call["id"].as_str().unwrap_or_default();
+        if parts.is_empty() || !self.answered.insert(id.to_owned()) {
+            return None;
+        }
+        let mut is_error = matches!(call["status"].as_str(), Some("error" | "cancelled"));
+        let mut content = Vec::new();
+        for part in parts {
+            let response = &part["functionResponse"]["response"];
+            if !response.is_object() {
+                content.extend(shown(&part, &mut self.transcript));
+                continue;
+            }
+            is_error |= response["error"].is_string();
+            let text = response["output"].as_str().or(response["error"].as_str());
+            let text = text.map_or_else(|| response.to_string(), str::to_owned);
+            content.push(json!({ "type": "text", "text": text }));
+            for nested in parts_of(&part["functionResponse"]["parts"]) {
+                content.extend(shown(&nested, &mut self.transcript));
+            }
+        }
+        let result = json!({
+            "role": "toolResult", "toolCallId": id, "toolName": call["name"], "content": content, "isError": is_error,
+        });
+        self.transcript.message(key, time, &result.to_string())
+    }
 }
 
 /// A text or an image in pi's form.
@@ -275,88 +349,6 @@ fn shown(part: &Value, transcript: &mut Transcript) -> Option<Value> {
             None
         }
     }
-}
-
-fn answer(
-    key: &str,
-    time: &str,
-    message: &Value,
-    transcript: &mut Transcript,
-    answered: &mut HashSet<String>,
-) -> Option<EntryId> {
-    if let Some(model) = message["model"].as_str() {
-        transcript.model(&format!("{key}:model"), time, "google", model);
-    }
-    let mut blocks = Vec::new();
-    for thought in message["thoughts"].as_array().into_iter().flatten() {
-        let texts = ["subject", "description"].map(|name| thought[name].as_str().unwrap_or_default());
-        blocks.push(json!({ "type": "thinking", "thinking": texts.join("\n").trim() }));
-    }
-    let mut calls = message["toolCalls"].as_array().cloned().unwrap_or_default();
-    let are_parts = calls.is_empty();
-    for part in parts_of(&message["content"]) {
-        match part["text"].as_str() {
-            Some(text) if part["thought"] == true => blocks.push(json!({ "type": "thinking", "thinking": text })),
-            _ if part["functionCall"].is_object() => {
-                if are_parts {
-                    calls.push(part["functionCall"].clone());
-                }
-            }
-            _ => blocks.extend(shown(&part, transcript)),
-        }
-    }
-    for (nth, call) in calls.iter_mut().enumerate() {
-        if !call["id"].is_string() {
-            call["id"] = format!("{key}-{nth}").into();
-        }
-        let arguments = if call["args"].is_object() { call["args"].clone() } else { json!({}) };
-        blocks.push(json!({ "type": "toolCall", "id": call["id"], "name": call["name"], "arguments": arguments }));
-    }
-    let mut answer = json!({ "role": "assistant", "content": blocks });
-    if let Some(usage) = usage(&message["tokens"]) {
-        answer["usage"] = usage;
-    }
-    let written = transcript.message(key, time, &answer.to_string());
-    for (nth, call) in calls.iter().enumerate() {
-        let time = call["timestamp"].as_str().unwrap_or(time);
-        result(call, &format!("{key}:result:{nth}"), time, transcript, answered);
-    }
-    written
-}
-
-/// Writes the result of a call, once.
-fn result(
-    call: &Value,
-    key: &str,
-    time: &str,
-    transcript: &mut Transcript,
-    answered: &mut HashSet<String>,
-) -> Option<EntryId> {
-    let parts = parts_of(&call["result"]);
-    let id = call["id"].as_str().unwrap_or_default();
-    if parts.is_empty() || !answered.insert(id.to_owned()) {
-        return None;
-    }
-    let mut is_error = matches!(call["status"].as_str(), Some("error" | "cancelled"));
-    let mut content = Vec::new();
-    for part in parts {
-        let response = &part["functionResponse"]["response"];
-        if !response.is_object() {
-            content.extend(shown(&part, transcript));
-            continue;
-        }
-        is_error |= response["error"].is_string();
-        let text = response["output"].as_str().or(response["error"].as_str());
-        let text = text.map_or_else(|| response.to_string(), str::to_owned);
-        content.push(json!({ "type": "text", "text": text }));
-        for nested in parts_of(&part["functionResponse"]["parts"]) {
-            content.extend(shown(&nested, transcript));
-        }
-    }
-    let result = json!({
-        "role": "toolResult", "toolCallId": id, "toolName": call["name"], "content": content, "isError": is_error,
-    });
-    transcript.message(key, time, &result.to_string())
 }
 
 /// A usage in pi's form. Gemini's input contains the cached part, and its output does not contain the thoughts.

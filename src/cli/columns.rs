@@ -7,6 +7,15 @@ use super::{
     print::plain,
 };
 
+/// The least columns for the title of a session in a list. Other columns make room for them.
+pub(super) const LEAST_TITLE: usize = 16;
+
+/// The least columns for title and folder with which a list shows the folder.
+pub(super) const LEAST_WITH_FOLDER: usize = 30;
+
+/// The most characters of a title that a list looks at.
+pub(super) const MOST_TITLE: usize = 400;
+
 /// A column of a table.
 pub(super) trait Column: Copy + PartialEq {
     /// The heading.

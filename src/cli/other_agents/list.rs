@@ -5,7 +5,7 @@ use crate::{
     agents::{Agent, homes::Found},
     cli::{
         cells::{age, short, told_apart, width},
-        columns::{self, Layout, aligned},
+        columns::{self, LEAST_TITLE, LEAST_WITH_FOLDER, Layout, MOST_TITLE, aligned},
         paint::Paint,
         print::{self, plain},
         watch,
@@ -19,15 +19,6 @@ use std::{num::NonZeroUsize, path::Path};
 
 /// Columns of a line that is written to no terminal.
 const COLUMNS: usize = 80;
-
-/// The least columns for the title of a session. Other columns make room for them.
-const LEAST_TITLE: usize = 16;
-
-/// The least columns for title and folder with which the folder is shown.
-const LEAST_WITH_FOLDER: usize = 30;
-
-/// The most letters of a title that are looked at.
-const MOST_TITLE: usize = 400;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Column {

@@ -4,7 +4,7 @@ use super::family::{Member, Parent};
 use crate::{
     cli::{
         cells::{age, fitted, short, told_apart, width},
-        columns::{self, Column as _, Layout, aligned},
+        columns::{self, Column as _, LEAST_TITLE, LEAST_WITH_FOLDER, Layout, MOST_TITLE, aligned},
         paint::Paint,
         print::plain,
         watch::row::{Fullness, Row},
@@ -14,17 +14,8 @@ use crate::{
 };
 use jiff::Timestamp;
 
-/// The least columns for the title of a session. Other columns make room for them.
-const LEAST_TITLE: usize = 16;
-
-/// The least columns for title and folder with which the folder is shown.
-const LEAST_WITH_FOLDER: usize = 30;
-
 /// The most levels of parents that are drawn.
 const MOST_LEVELS: usize = 4;
-
-/// The most characters of a title that are looked at.
-const MOST_TITLE: usize = 400;
 
 /// A column of the list. Title and folder take the rest of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
