@@ -15,7 +15,7 @@ def find(binary: str | None, env: Mapping[str, str]) -> str:
     """The path of the program. A program that is named by the caller or by ABRIDGED_BIN is the only place that counts."""
     path = env.get("PATH", "")
     if named := binary or env.get("ABRIDGED_BIN"):
-        places = {f"{'the argument binary' if binary else 'ABRIDGED_BIN'}: {named}": shutil.which(named, path=path)}
+        places = {str(named): shutil.which(named, path=path)}
     else:
         cargo = Path(env.get("HOME", "~")).expanduser() / ".cargo" / "bin" / "abridged"
         places = {
@@ -26,4 +26,4 @@ def find(binary: str | None, env: Mapping[str, str]) -> str:
         }
     for found in filter(None, places.values()):
         return str(found)
-    raise BinaryNotFound(list(places))
+    raise BinaryNotFound(list(places), "" if binary or not named else " that ABRIDGED_BIN names")

@@ -33,10 +33,10 @@ class AbridgedError(Exception):
 class BinaryNotFound(AbridgedError):
     """The daemon is not installed."""
 
-    def __init__(self, places: Sequence[str]) -> None:
+    def __init__(self, places: Sequence[str], named: str = "") -> None:
         self.places = list(places)
         looked = "".join(f"\n  {place}" for place in places)
-        super().__init__(f"the program abridged is in none of these places:{looked}\nInstall it with `cargo install abridged`, or install "
+        super().__init__(f"the program abridged is in none of these places{named}:{looked}\nInstall it with `cargo install abridged`, or install "
                          "a wheel of the package abridged that is made for this platform and carries it.", code="binary_not_found")
 
 
