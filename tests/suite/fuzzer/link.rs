@@ -35,6 +35,8 @@ impl Link {
         let mut command = command(home);
         // A relative path of a random request leads into the folder of the test.
         command.current_dir(home.0.path()).env("HOME", home.0.path()).env("ABRIDGED_LOG", "error");
+        // A request may remove the limits of the global file, and a client that is silent would be waited for longer than the test.
+        command.env("ABRIDGED_SETTINGS", r#"{"compaction":{"stallSeconds":1,"deadlineSeconds":4}}"#);
         let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = piped.spawn().expect("the binary starts");
         let to = child.stdin.take();
