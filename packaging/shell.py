@@ -39,7 +39,7 @@ def staged():
         for name in filter(None, listed.split("\0")):
             (tree / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(ROOT / name, tree / name)
-        for folder in (tree, *(tree / "clients").iterdir()):
+        for folder in (tree, *filter(pathlib.Path.is_dir, (tree / "clients").iterdir())):
             for name in OURS:
                 shutil.copyfile(ROOT / name, folder / name)
         yield tree
