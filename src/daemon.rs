@@ -11,10 +11,12 @@ pub mod serve;
 mod sessions;
 mod settings;
 mod sources;
+pub mod stores;
 mod tools;
 
 use crate::{
     ask::access::ModelAccess,
+    log::store::home::Home,
     protocol::{
         errors::Failure,
         types::{Status, StatusKind},
@@ -91,6 +93,7 @@ const LONGEST_CANCEL: Duration = Duration::from_millis(500);
 pub struct Daemon {
     outbox: Arc<Outbox>,
     places: Places,
+    home: Home,
     settings: Arc<LiveSettings>,
     /// The lock is held while the steps of a change are performed. No step waits.
     registry: Mutex<Registry<Doors>>,
@@ -123,12 +126,14 @@ impl Daemon {
     /// A daemon that answers into `outbox`.
     #[must_use]
     pub fn new(outbox: Arc<Outbox>, places: Places, runtime: tokio::runtime::Handle) -> Arc<Self> {
-        Self::recorded_by(None, outbox, places, runtime)
+        let home = Home::Folder(places.sessions());
+        Self::in_home(home, None, outbox, places, runtime)
     }
 
-    /// A daemon that answers into `outbox`, and whose sessions are recorded.
+    /// A daemon that answers into `outbox`, whose sessions are at home there, and are recorded.
     #[must_use]
-    pub fn recorded_by(
+    pub fn in_home(
+        home: Home,
         recorder: Option<Recorder>,
         outbox: Arc<Outbox>,
         places: Places,
@@ -149,12 +154,17 @@ impl Daemon {
             fits: Stop::default(),
             outbox,
             places,
+            home,
             finishing: AtomicBool::new(false),
             connection: Connection::default(),
             tasks: TaskTracker::new(),
             runtime,
             exit: Notify::new(),
         });
+        if let Some(store) = daemon.home.store() {
+            stores::tell_outages(store, daemon.outbox.clone());
+            store.server().keep();
+        }
         let weak = Arc::downgrade(&daemon);
         let _ = shared.founder.set(Box::new(move |founding, told| match weak.upgrade() {
             Some(daemon) => daemon.found(founding, told),
@@ -177,6 +187,11 @@ impl Daemon {
             }
         });
         daemon
+    }
+
+    /// The place where the sessions are.
+    fn home(&self) -> Home {
+        self.home.clone()
     }
 
     /// The methods of a connection to this daemon.

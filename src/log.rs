@@ -1,11 +1,11 @@
 //! The file of a session: reading it, following it, and the right to append to it.
 //!
-//! A session knows its file as a `Log`. `store` opens and creates the files of a data folder; `memory` has a disk for tests.
+//! A session knows its file as a `Log`. `files` opens and creates the files of a data folder; `memory` has a disk for tests.
 
 pub mod blobs;
 pub mod bytes;
 pub mod error;
-pub mod file;
+pub mod files;
 pub mod follower;
 pub mod header;
 pub mod history;
@@ -22,6 +22,7 @@ pub mod repair;
 pub mod sealed;
 pub mod source;
 pub mod store;
+
 pub mod walk;
 pub mod writer;
 

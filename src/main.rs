@@ -43,6 +43,10 @@ enum Command {
         /// there already is refused.
         #[arg(long, env = "ABRIDGED_TRACE", value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
         trace: Option<PathBuf>,
+        /// Keep the sessions in a PostgreSQL database, in the place of the data folder: postgres://user@host/database. Default:
+        /// the setting store.
+        #[arg(long, env = "ABRIDGED_STORE", hide_env_values = true, value_name = "URL")]
+        store: Option<String>,
     },
     /// See an agent run into its window and go on: no key, no network.
     ///
@@ -422,7 +426,7 @@ fn main() -> ExitCode {
         },
     };
     let done = match command {
-        Command::Serve { framing, record, trace } => {
+        Command::Serve { framing, record, trace, store } => {
             let framing = match framing {
                 FramingArgument::Auto => None,
                 FramingArgument::Ndjson => Some(Framing::Ndjson),
@@ -431,7 +435,7 @@ fn main() -> ExitCode {
             // An empty variable is one that is not set.
             let [record, trace] =
                 [&record, &trace].map(|path| path.as_deref().filter(|path| !path.as_os_str().is_empty()));
-            abridged::daemon::serve::serve(framing, record, trace)
+            abridged::daemon::serve::serve(framing, record, trace, store.as_deref())
         }
         Command::Demo { model, json, summary } => {
             let output = match (json, summary) {

@@ -68,6 +68,13 @@ pub struct Settings {
     pub tokens: TokenSettings,
     /// Folders whose project settings are trusted.
     pub trusted_projects: Vec<String>,
+    /// The store of the sessions, in the place of the data folder: `postgres://user@host/database`. It counts when the daemon
+    /// starts. The password may stand in it, in `PGPASSWORD`, or with `storePasswordCommand`.
+    pub store: Option<Secret>,
+    /// A command whose first line of output is the password of the store: the program, then its arguments. No shell reads it. It
+    /// runs for each connection.
+    #[serde(deserialize_with = "command")]
+    pub store_password_command: Option<Vec<String>>,
     /// The limits that a client states for the model of the session. No file of settings has them.
     #[serde(skip)]
     pub stated: Limits,

@@ -138,7 +138,10 @@ impl DaemonMethod for Initialize {
         daemon.settings.greeted();
         tell_of_windows(&daemon.access.windows, daemon.outbox.clone());
         let daemon = daemon.clone();
-        daemon.runtime.clone().spawn_blocking(move || daemon.files.watch(daemon.settings.watcher()));
+        // No other program writes to the cache of a store.
+        if daemon.home.store().is_none() {
+            daemon.runtime.clone().spawn_blocking(move || daemon.files.watch(daemon.settings.watcher()));
+        }
     }
 }
 

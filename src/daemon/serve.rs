@@ -3,7 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "the process")]
 
 use crate::{
-    daemon::{Daemon, EXIT_UNASKED, Places},
+    daemon::{Daemon, EXIT_UNASKED, Places, stores},
     protocol::{
         errors::Failure,
         events::Severity,
@@ -36,12 +36,23 @@ const LONGEST_END: Duration = Duration::from_millis(1_950);
 /// The longest time in which a client that sends requests may read no answer. After it the client counts as gone.
 const LONGEST_UNREAD: Duration = Duration::from_secs(30);
 
+/// The threads that read, count and write. More for many sessions at once are no faster, and each keeps memory of its own.
+const THREADS: usize = 16;
+
+/// The same with a store: most of them wait for its answer, and appends that wait together share a transaction.
+const STORED_THREADS: usize = 128;
+
 /// Serves until the end of stdin, an `exit`, or a signal. Records the sessions into the file `record`, and traces the frames
-/// into the file `trace`. Returns the exit code of the process.
+/// into the file `trace`. The sessions are in the `store` at this address, else in the one of the settings. Returns the exit code of the process.
 ///
 /// # Errors
 /// When stdout cannot be duplicated, the runtime cannot be made, or the file of the recording or of the trace is there already.
-pub fn serve(framing: Option<Framing>, record: Option<&Path>, trace: Option<&Path>) -> Result<i32, String> {
+pub fn serve(
+    framing: Option<Framing>,
+    record: Option<&Path>,
+    trace: Option<&Path>,
+    store: Option<&str>,
+) -> Result<i32, String> {
     let places = Places::from_environment()?;
     let data = places.data.clone();
     raise_descriptors()?;
@@ -50,10 +61,10 @@ pub fn serve(framing: Option<Framing>, record: Option<&Path>, trace: Option<&Pat
     if let Some(framing) = framing {
         let _ = chosen.set(framing);
     }
+    let is_stored = stores::is_named(store, &places);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
-        // Reading and counting for many sessions at once is no faster, and each thread keeps memory of its own.
-        .max_blocking_threads(16)
+        .max_blocking_threads(if is_stored { STORED_THREADS } else { THREADS })
         .enable_time()
         .enable_io()
         .build()
@@ -62,7 +73,8 @@ pub fn serve(framing: Option<Framing>, record: Option<&Path>, trace: Option<&Pat
     let outbox = Arc::new(Outbox::new());
     let trace = trace.map(|path| traced(path, outbox.clone())).transpose()?;
     let recorder = record.map(|path| Recorder::start(path, outbox.clone())).transpose()?;
-    let daemon = Daemon::recorded_by(recorder.clone(), outbox.clone(), places, runtime.handle().clone());
+    let home = stores::home(store, &places, runtime.handle())?;
+    let daemon = Daemon::in_home(home, recorder.clone(), outbox.clone(), places, runtime.handle().clone());
     let (client_gone, gone) = oneshot::channel();
     let writer = {
         let (outbox, chosen, trace) = (outbox.clone(), chosen.clone(), trace.clone());

@@ -6,13 +6,14 @@ use super::{
     Daemon, idle_status, lock,
     registry::{Cancel, Decided, FileOf, Life, Request, Step, Ticket, World},
     routes::DaemonMethod,
+    stores,
 };
 use crate::{
     agents::transcript::Origin,
     clock,
     conversation::{entry::Stamps, tokens},
     ids::SessionId,
-    log::{sealed::Blocking, store},
+    log::sealed::Blocking,
     protocol::{
         Method, SessionCancel, SessionDelete, SessionImport, SessionList, SessionLoad, SessionNew,
         errors::Failure,
@@ -260,7 +261,14 @@ impl DaemonMethod for SessionList {
     fn handle(daemon: &Arc<Daemon>, params: ListParams, reply: Reply) {
         let listing = daemon.clone();
         daemon.runtime.spawn_blocking(daemon.tracked(move || {
-            let mut answer = listing.files.catalog.list(&params);
+            let listed = match listing.home.store() {
+                Some(store) => stores::list(store, &params),
+                None => Ok(listing.files.catalog.list(&params)),
+            };
+            let mut answer = match listed {
+                Ok(answer) => answer,
+                Err(failure) => return reply.fail(&failure),
+            };
             let registry = lock(&listing.registry);
             for session in &mut answer.sessions {
                 if let Some(handle) = registry.door(&session.session_id) {
@@ -361,9 +369,10 @@ impl Daemon {
             Err(load) => return load.asker.fail(&Failure::Overloaded { retry_after_ms: TRY_AGAIN }),
         };
         let (tell, mut told) = oneshot::channel();
+        let home = self.home();
         // A thread of its own: a read that blocks for good would take one of the pool from all sessions.
         let thread = std::thread::Builder::new().name("abridged-peek".to_owned()).spawn(move || {
-            let _ = tell.send(open::peek(&path));
+            let _ = tell.send(open::peek(&path, &home));
         });
         if let Err(error) = thread {
             tracing::warn!(%error, "no thread for a load by path");
@@ -460,6 +469,7 @@ impl Daemon {
             };
             let file = opened.state.file.as_deref().map(|file| file.canonicalize().unwrap_or_else(|_| file.to_owned()));
             let _watched = opened.state.file.as_deref().map(|file| daemon.watch_file(file));
+            let _followed = daemon.follow(&opened, &id, &door);
             {
                 // A client that has the answer finds the session open.
                 let mut registry = lock(&daemon.registry);
@@ -475,27 +485,27 @@ impl Daemon {
 
     /// Reads or makes a session file. Returns the answer to its request, too. Blocks.
     fn open(&self, id: SessionId, from: From, blocking: &Blocking) -> Result<(Opened, Answer), Failure> {
-        let sessions = self.places.sessions();
+        let home = self.home();
         let mut answer: Box<dyn FnOnce(&Opened) -> Answer> = Box::new(Answer::new);
         let opened = match from {
             From::New(params) => {
                 let layers = self.settings.layers_for(&params.cwd);
-                open::new(id, *params, &sessions, &layers, Stamps::system())?
+                open::new(id, *params, &home, &layers, Stamps::system())?
             }
             From::Founded(founding) => {
                 let layers = self.settings.layers_for(&founding.header.cwd);
-                open::found(*founding, &sessions, &layers, blocking)?
+                open::found(*founding, &home, &layers, blocking)?
             }
             From::Forked(forking) => {
                 let layers = self.settings.layers_for(&forking.header.cwd);
-                let (opened, editor_text) = open::fork(*forking, &sessions, &layers, blocking)?;
+                let (opened, editor_text) = open::fork(*forking, &home, &layers, blocking)?;
                 answer = Box::new(|opened| Answer::fork(opened, editor_text));
                 opened
             }
             From::Import(params) => {
-                let (_, cwd) = open::peek(Path::new(&params.path))?;
+                let (_, cwd) = open::peek(Path::new(&params.path), &home)?;
                 let layers = self.settings.layers_for(params.cwd.as_deref().unwrap_or(&cwd));
-                let (opened, origin) = open::import(id, *params, &sessions, &layers, blocking)?;
+                let (opened, origin) = open::import(id, *params, &home, &layers, blocking)?;
                 answer = Box::new(|opened| Answer::import(opened, origin));
                 opened
             }
@@ -503,11 +513,11 @@ impl Daemon {
                 answer = Box::new(Answer::load);
                 let path = match &params.path {
                     Some(path) => PathBuf::from(path),
-                    None => open::find(&id, &sessions)?,
+                    None => open::find(&id, &home)?,
                 };
-                let (_, cwd) = open::peek(&path)?;
+                let (_, cwd) = open::peek(&path, &home)?;
                 let layers = self.settings.layers_for(&cwd);
-                let opened = open::load(&path, *params, &sessions, &layers, blocking)?;
+                let opened = open::load(&path, *params, &home, &layers, blocking)?;
                 if opened.state.id != id {
                     let what = format!("{}: another session took its place meanwhile; load it again", path.display());
                     return Err(Failure::Storage { path: path.display().to_string(), errno: None, what });
@@ -532,7 +542,7 @@ impl Daemon {
     ) {
         let failure = Failure::no_session(id.as_str());
         let tenancy = Tenancy { daemon: self.clone(), id: id.clone(), life, failure };
-        let sessions = self.places.sessions();
+        let home = self.home();
         let (registrations, gone) = (self.hooks.clone(), id.clone());
         let work = async move {
             let _tenancy = tenancy;
@@ -542,10 +552,10 @@ impl Daemon {
                 before.gone().await;
             }
             let delete = move || match session.as_ref().and_then(|file| file.get()) {
-                Some(Some(file)) => store::delete(file).map_err(Failure::from),
+                Some(Some(file)) => home.delete(file).map_err(Failure::from),
                 // It had no file, and is gone with its memory.
                 Some(None) => Ok(()),
-                None => store::delete(&open::find(&id, &sessions)?).map_err(Failure::from),
+                None => home.delete(&open::find(&id, &home)?).map_err(Failure::from),
             };
             let deleted = tokio::task::spawn_blocking(delete).await.unwrap_or_else(|_| {
                 Err(Failure::Internal("a defect of abridged kept the session from being deleted".to_owned()))

@@ -17,7 +17,7 @@ impl Daemon {
     /// Tells the live context of a session.
     pub(super) fn source(self: &Arc<Self>, from: SessionId, told: Told) {
         let door = lock(&self.registry).door(&from).cloned();
-        let sessions = self.places.sessions();
+        let home = self.home();
         let find = async move {
             let mut looked = None;
             if let Some(door) = door {
@@ -28,8 +28,8 @@ impl Daemon {
             }
             let read = move || match looked {
                 Some(Ok(source)) => Ok(source),
-                Some(Err(Some(file))) => Source::read(file, &Blocking::is_allowed_here()),
-                Some(Err(None)) | None => Source::find(&from, &sessions, &Blocking::is_allowed_here()),
+                Some(Err(Some(file))) => Source::read(file, &home, &Blocking::is_allowed_here()),
+                Some(Err(None)) | None => Source::find(&from, &home, &Blocking::is_allowed_here()),
             };
             let found = tokio::task::spawn_blocking(move || read().and_then(Source::with_messages)).await;
             told(found.unwrap_or_else(|_| {

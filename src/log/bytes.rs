@@ -2,6 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "looks at session files")]
 
+use crate::log::store::pages::Pages;
 use rustix::{fs::SeekFrom, io::Errno};
 use std::{
     fs::{self, File},
@@ -18,6 +19,8 @@ pub enum Bytes {
     File(Arc<File>),
     /// Of a file in memory.
     Memory(Shared),
+    /// Of a session of a store, whose local file may lack lines.
+    Paged(Arc<Pages>),
 }
 
 /// The bytes of a file in memory, which its readers and its writer share.
@@ -51,6 +54,7 @@ impl Bytes {
         match self {
             Self::File(file) => Ok(file.metadata()?.len()),
             Self::Memory(shared) => Ok(shared.stored().bytes.len() as u64),
+            Self::Paged(pages) => Ok(pages.file().metadata()?.len()),
         }
     }
 
@@ -74,6 +78,7 @@ impl Bytes {
                 buffer[..length].copy_from_slice(&there[..length]);
                 Ok(length)
             }
+            Self::Paged(pages) => pages.read_at(buffer, offset),
         }
     }
 
@@ -84,6 +89,10 @@ impl Bytes {
     pub fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
         match self {
             Self::File(file) => file.read_exact_at(buffer, offset),
+            Self::Paged(pages) => {
+                pages.bring(offset, offset.saturating_add(buffer.len() as u64))?;
+                pages.file().read_exact_at(buffer, offset)
+            }
             Self::Memory(_) if self.read_at(buffer, offset)? == buffer.len() => Ok(()),
             Self::Memory(_) => Err(io::ErrorKind::UnexpectedEof.into()),
         }
@@ -114,7 +123,7 @@ impl Bytes {
             Self::File(file) => {
                 file.metadata().is_ok_and(|about| about.len().saturating_sub(about.blocks().saturating_mul(512)) > most)
             }
-            Self::Memory(_) => false,
+            Self::Memory(_) | Self::Paged(_) => false,
         }
     }
 
@@ -155,7 +164,7 @@ impl Bytes {
     fn sought(&self, place: SeekFrom) -> Result<u64, Errno> {
         match self {
             Self::File(file) => rustix::fs::seek(&**file, place),
-            Self::Memory(_) => Err(Errno::OPNOTSUPP),
+            Self::Memory(_) | Self::Paged(_) => Err(Errno::OPNOTSUPP),
         }
     }
 
@@ -164,20 +173,21 @@ impl Bytes {
     /// # Errors
     /// When this file cannot be looked at.
     pub fn standing(&self, path: &Path) -> io::Result<Standing> {
-        match self {
-            Self::File(file) => {
-                let ours = file.metadata()?;
-                Ok(match fs::metadata(path) {
-                    Ok(there) if (there.dev(), there.ino()) == (ours.dev(), ours.ino()) => Standing::Same(there.len()),
-                    Ok(_) => Standing::Replaced,
-                    Err(error) => Standing::Gone(error),
-                })
-            }
+        let file = match self {
+            Self::File(file) => file,
+            Self::Paged(pages) => pages.file(),
             Self::Memory(shared) => {
                 let stored = shared.stored();
-                Ok(if stored.replaced { Standing::Replaced } else { Standing::Same(stored.bytes.len() as u64) })
+                let length = stored.bytes.len() as u64;
+                return Ok(if stored.replaced { Standing::Replaced } else { Standing::Same(length) });
             }
-        }
+        };
+        let ours = file.metadata()?;
+        Ok(match fs::metadata(path) {
+            Ok(there) if (there.dev(), there.ino()) == (ours.dev(), ours.ino()) => Standing::Same(there.len()),
+            Ok(_) => Standing::Replaced,
+            Err(error) => Standing::Gone(error),
+        })
     }
 }
 

@@ -14,6 +14,13 @@ pub enum StoreError {
     #[error("another process{} has this session open; close it there, or load it with readOnly: true",
         .pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default())]
     Locked { pid: Option<u32> },
+    /// Another daemon owns the session in the store.
+    #[error("the daemon on {host}{} has this session open since {since}; close it there, or load it with readOnly: true",
+        .pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default())]
+    Owned { host: String, pid: Option<u32>, since: String },
+    /// The store cannot be reached, or refused the request.
+    #[error("{}: {what}", .path.display())]
+    Stored { path: PathBuf, what: String, retryable: bool },
     /// The file does not exist.
     #[error("there is no file {}; make a session with session/new, or list those there are with session/list", .0.display())]
     Missing(PathBuf),
@@ -45,6 +52,10 @@ impl StoreError {
     pub fn io(path: &Path, what: &'static str) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| match source.kind() {
+            _ if source.get_ref().is_some_and(|inner| inner.is::<Self>()) => {
+                let inner = source.into_inner().and_then(|inner| inner.downcast::<Self>().ok());
+                inner.map_or_else(|| Self::Changed { path, what: what.to_owned() }, |inner| *inner)
+            }
             // The bytes were there when their place was noted.
             io::ErrorKind::UnexpectedEof => Self::Changed { path, what: "it is shorter than it was".to_owned() },
             _ => Self::Io { path, what: Cow::Borrowed(what), source },

@@ -4,10 +4,10 @@ use super::{
     Access, Appended, Grown, Log, Register, Stats, Unfinished,
     bytes::{Bytes, Shared},
     error::StoreError,
+    files::{self, Opened},
     header::{self, header_line},
     sealed::Blocking,
     source::Source,
-    store::{self, Opened},
     writer::Medium,
 };
 use crate::{
@@ -156,7 +156,7 @@ impl Disk {
         let bytes = self.shared();
         let found = header::of(Path::new(NAME), &bytes)?;
         let source = Source::of(NAME.into(), bytes, &found);
-        store::load(source, found, indexed_at_once, medium, left_behind, &Blocking::is_allowed_here())
+        files::load(source, found, indexed_at_once, medium, left_behind, &Blocking::is_allowed_here())
     }
 
     /// Opens the file for reading only.
@@ -167,7 +167,7 @@ impl Disk {
         let indexed_at_once = self.content().indexed_at_once;
         let bytes = self.shared();
         let found = header::of(Path::new(NAME), &bytes)?;
-        store::follow(Source::of(NAME.into(), bytes, &found), found, indexed_at_once, &Blocking::is_allowed_here())
+        files::follow(Source::of(NAME.into(), bytes, &found), found, indexed_at_once, &Blocking::is_allowed_here())
     }
 
     /// Files up to this size have their index when they are opened, in bytes. It is zero at first.

@@ -4,6 +4,8 @@
 //! a torn last line is moved aside, and an old version is replaced by its new form with the old file kept, both right before
 //! the first write. A `Medium` does the writing: a file on disk, or one in memory.
 
+pub mod file;
+
 use super::{
     Access, Appended, Grown, Log, Placed, Register, Stats,
     bytes::{Bytes, Standing},

@@ -101,6 +101,10 @@ errors! {
     -32004 Locked = "locked" {
         /// Its process id, if the lock names one.
         pid: Option<u32>,
+        /// Its machine, where the session is in a store.
+        host: Option<String>,
+        /// The time since which it owns the session, where that is in a store.
+        since: Option<String>,
     }
     /// There is nothing to compact.
     -32005 NothingToCompact = "nothing_to_compact" {
@@ -123,7 +127,7 @@ errors! {
         /// HTTP status of the response, if there was one.
         http_status: Option<u16>,
     }
-    /// A file operation failed, or the session is read-only.
+    /// An operation on a file or on the store failed, or the session is read-only.
     -32009 StorageError = "storage_error" {
         /// Path of the file.
         path: String,

@@ -66,6 +66,9 @@ pub enum Failure {
     /// Another process owns the session.
     #[error("{what}")]
     Locked { pid: Option<u32>, what: String },
+    /// Another daemon owns the session in the store.
+    #[error("{what}")]
+    Elsewhere { host: String, pid: Option<u32>, since: String, what: String },
     /// There is nothing to compact.
     #[error("{}", match .0 {
         Nothing::AlreadyCompacted => "nothing came since the last compaction",
@@ -100,6 +103,9 @@ pub enum Failure {
     /// A file operation failed, or the session is read-only.
     #[error("{what}")]
     Storage { path: String, errno: Option<i32>, what: String },
+    /// The store cannot be reached, or refused a request.
+    #[error("{what}")]
+    Store { path: String, retryable: bool, what: String },
     /// The request precedes `initialize`.
     #[error("send `initialize` first")]
     NotInitialized,
@@ -266,11 +272,11 @@ impl Failure {
             Self::Overloaded { .. } | Self::QueueFull { .. } => Code::Overloaded,
             Self::NotFound { .. } => Code::NotFound,
             Self::Busy { .. } => Code::Busy,
-            Self::Locked { .. } => Code::Locked,
+            Self::Locked { .. } | Self::Elsewhere { .. } => Code::Locked,
             Self::NothingToCompact(_) => Code::NothingToCompact,
             Self::ContextOverflow(_) | Self::OverWindow { .. } => Code::ContextOverflow,
             Self::Provider { .. } => Code::ProviderError,
-            Self::Storage { .. } => Code::StorageError,
+            Self::Storage { .. } | Self::Store { .. } => Code::StorageError,
             Self::NotInitialized => Code::NotInitialized,
             Self::UnsupportedProtocolVersion(_) => Code::UnsupportedProtocolVersion,
         }
@@ -288,7 +294,8 @@ impl Failure {
             Self::Busy { operation_id, kind } => {
                 json!({ "operationId": operation_id, "kind": kind })
             }
-            Self::Locked { pid, .. } => json!({ "pid": pid }),
+            Self::Locked { pid, .. } => json!({ "pid": pid, "host": null, "since": null }),
+            Self::Elsewhere { host, pid, since, .. } => json!({ "pid": pid, "host": host, "since": since }),
             Self::NothingToCompact(reason) => json!({ "reason": reason.code() }),
             Self::ContextOverflow(floor) | Self::OverWindow { floor, .. } => json!({
                 "floor": { "system": floor.system, "tools": floor.tools, "pins": floor.pins, "latestTurn": floor.latest_turn },
@@ -298,6 +305,7 @@ impl Failure {
                 json!({ "provider": provider, "model": model, "httpStatus": status })
             }
             Self::Storage { path, errno, .. } => json!({ "path": path, "errno": errno }),
+            Self::Store { path, .. } => json!({ "path": path, "errno": null }),
             Self::UnsupportedProtocolVersion(_) => json!({ "supported": [super::VERSION] }),
             _ => json!({}),
         };
@@ -305,11 +313,12 @@ impl Failure {
         let retryable = match self {
             // A session that is read-only stays so, and has no errno.
             Self::Storage { errno, .. } => errno.is_some_and(may_pass),
-            Self::Provider { retryable, .. } => *retryable,
+            Self::Provider { retryable, .. } | Self::Store { retryable, .. } => *retryable,
             Self::Overloaded { .. }
             | Self::QueueFull { .. }
             | Self::Busy { .. }
             | Self::Locked { .. }
+            | Self::Elsewhere { .. }
             | Self::ContentModified { .. } => true,
             _ => false,
         };
@@ -362,6 +371,10 @@ impl From<StoreError> for Failure {
         };
         match error {
             StoreError::Locked { pid } => Self::Locked { pid, what },
+            StoreError::Owned { host, pid, since } => Self::Elsewhere { host, pid, since, what },
+            StoreError::Stored { path, retryable, .. } => {
+                Self::Store { path: path.display().to_string(), retryable, what }
+            }
             StoreError::Missing(_) => Self::NotFound { kind: "session", what },
             StoreError::Foreign { .. } => Self::params("path", what),
             StoreError::Stopped => Self::Cancelled,

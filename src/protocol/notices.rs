@@ -67,6 +67,10 @@ pub enum NoticeCode {
     ContextNotReduced,
     /// The removal of a failed answer could not be stored.
     FailedAnswerKept,
+    /// The store does not answer. Appends are refused until it does.
+    StoreAway,
+    /// The store answers again.
+    StoreBack,
     /// New settings contradict those of the session.
     SettingsConflict,
     /// A settings file cannot be read.

@@ -11,13 +11,13 @@ use crate::{
     log::{
         blobs::Blobs,
         error::StoreError,
+        files::Sink,
         history::{
             library::Library,
             points::{NoPoint, editor_text},
         },
         index::{NamedBeside, Place},
         sealed::Blocking,
-        store::Sink,
     },
     models::ModelRef,
     protocol::{

@@ -60,6 +60,7 @@ impl From<Failure> for Unfounded {
     fn from(failure: Failure) -> Self {
         match failure {
             Failure::Storage { path, errno, what } => Self { path, errno, what },
+            Failure::Store { path, what, .. } => Self { path, errno: None, what },
             other => Self { path: String::new(), errno: None, what: other.to_string() },
         }
     }

@@ -17,12 +17,13 @@ use crate::{
         blobs::{self, Blobs},
         bytes::Bytes,
         error::StoreError,
+        files::{self, Sink},
         header,
         history::History,
         memory::Ephemeral,
         sealed::Blocking,
         source::Source,
-        store::{self, Sink},
+        store::home::Home,
     },
     models::{ModelRef, learned::Learned},
     protocol::{
@@ -78,14 +79,14 @@ impl Opened {
     }
 }
 
-/// Creates a session of these params under `sessions`. `stamps` gives its time and the ids of its first entries.
+/// Creates a session of these params in the home of this daemon. `stamps` gives its time and the ids of its first entries.
 ///
 /// # Errors
 /// When the settings are invalid, or the file cannot be written.
 pub fn new(
     id: SessionId,
     params: NewParams,
-    sessions: &Path,
+    home: &Home,
     layers: &Layers,
     mut stamps: Stamps,
 ) -> Result<Opened, Failure> {
@@ -127,8 +128,8 @@ pub fn new(
     let (log, history, file) = if params.ephemeral == Some(true) {
         (Box::new(Ephemeral) as Box<dyn Log>, History::in_memory(entries), None)
     } else {
-        let file = file_of(sessions, &header);
-        let (log, source) = store::create(&file, &header, &lines)?;
+        let file = file_of(&home.sessions()?, &header);
+        let (log, source) = home.create(&file, &header, &lines)?;
         let floor = source.floor();
         (log, History::of_new_file(source.into(), floor, entries), Some(file))
     };
@@ -139,24 +140,24 @@ pub fn new(
     Ok(Opened { state, log, left_behind: Vec::new() })
 }
 
-/// Makes a session that begins with the summary of another one, under `sessions`.
+/// Makes a session that begins with the summary of another one, in the home of this daemon.
 ///
 /// # Errors
 /// When the settings are invalid, or the file cannot be written. No file is left then.
-pub fn found(founding: Founding, sessions: &Path, layers: &Layers, blocking: &Blocking) -> Result<Opened, Failure> {
+pub fn found(founding: Founding, home: &Home, layers: &Layers, blocking: &Blocking) -> Result<Opened, Failure> {
     let lines = founding.lines();
     let Founding { header, entries, saved, keeping, .. } = founding;
     let (log, history, file) = match keeping {
         Keeping::Memory => (Box::new(Ephemeral) as Box<dyn Log>, History::in_memory(entries), None),
         Keeping::File => {
-            let file = file_of(sessions, &header);
+            let file = file_of(&home.sessions()?, &header);
             let write = |sink: Sink<'_>| {
-                saved.iter().try_for_each(|saved| store::save_beside(&saved.path(&file), &saved.text))?;
+                saved.iter().try_for_each(|saved| files::save_beside(&saved.path(&file), &saved.text))?;
                 lines.iter().try_for_each(|line| sink(format!("{line}\n").as_bytes()))
             };
-            let unsave = |_: &StoreError| saved.iter().for_each(|saved| store::remove_beside(&saved.path(&file)));
-            let store::Opened { log, history, .. } =
-                store::found(&file, &header, write, blocking).inspect_err(unsave)?;
+            let unsave = |_: &StoreError| saved.iter().for_each(|saved| files::remove_beside(&saved.path(&file)));
+            let files::Opened { log, history, .. } =
+                home.found(&file, &header, write, || Ok(None), blocking).inspect_err(unsave)?;
             (log, history, Some(file))
         }
     };
@@ -167,7 +168,7 @@ pub fn found(founding: Founding, sessions: &Path, layers: &Layers, blocking: &Bl
     Ok(Opened { state, log, left_behind: Vec::new() })
 }
 
-/// Makes a session of the lines of another one, under `sessions`. Images beside the other session come along. Returns the
+/// Makes a session of the lines of another one, in the home of this daemon. Images beside the other session come along. Returns the
 /// text for the editor, too.
 ///
 /// # Errors
@@ -175,7 +176,7 @@ pub fn found(founding: Founding, sessions: &Path, layers: &Layers, blocking: &Bl
 /// caller does not want it any more. No session file is left then.
 pub fn fork(
     mut forking: Forking,
-    sessions: &Path,
+    home: &Home,
     layers: &Layers,
     blocking: &Blocking,
 ) -> Result<(Opened, Option<String>), Failure> {
@@ -184,7 +185,7 @@ pub fn fork(
     let (log, history, file) = match keeping {
         Keeping::Memory => (Box::new(Ephemeral) as Box<dyn Log>, History::in_memory(forked.entries(blocking)?), None),
         Keeping::File => {
-            let file = file_of(sessions, &header);
+            let file = file_of(&home.sessions()?, &header);
             let write = |sink: Sink<'_>| {
                 let Some(images) = &images else { return forked.write(sink, blocking) };
                 let mut hashes = BTreeSet::new();
@@ -196,8 +197,8 @@ pub fn fork(
                 let failed = StoreError::io(&file, "the images of the session cannot be copied for its fork");
                 images.copy_to(&file, &hashes).map_err(failed)
             };
-            let store::Opened { log, history, .. } =
-                store::found_of(&file, &header, write, || forked.known(blocking), blocking)?;
+            let files::Opened { log, history, .. } =
+                home.found(&file, &header, write, || forked.known(blocking), blocking)?;
             (log, history, Some(file))
         }
     };
@@ -256,7 +257,7 @@ fn file_of(sessions: &Path, header: &Header) -> PathBuf {
     sessions.join(format!("--{folder}--")).join(format!("{time}_{}.jsonl", header.id))
 }
 
-/// Opens the session file at `path`. Another program may have written a file that is not under `sessions`: only its
+/// Opens the session file at `path`. Another program may have written a file that is not under its sessions: only its
 /// harmless settings apply.
 ///
 /// # Errors
@@ -265,19 +266,23 @@ fn file_of(sessions: &Path, header: &Header) -> PathBuf {
 pub fn load(
     path: &Path,
     params: LoadParams,
-    sessions: &Path,
+    home: &Home,
     layers: &Layers,
     blocking: &Blocking,
 ) -> Result<Opened, Failure> {
-    let (file, in_database) = reading::file_and_session(path);
-    let file = fs::canonicalize(file).map_err(|_| Failure::from(StoreError::Missing(path.to_owned())))?;
-    let path = in_database.map_or_else(|| file.clone(), |session| reading::in_database(&file, &session));
     let read_only = params.read_only == Some(true);
-    let opened = if read_only { store::open_read_only } else { store::open }(&path, blocking);
-    let opened = opened.or_else(|error| other_agent(&path, read_only, error, blocking))?;
-    let store::Opened { header, title, history, repairs, left_behind, log } = opened;
+    // A session of a store may have no file yet.
+    let stored = home.own(path)?;
+    let is_stored = stored.is_some();
+    let path = stored.map_or_else(|| real(path), Ok)?;
+    let opened = if read_only { home.open_read_only(&path, blocking) } else { home.open(&path, blocking) };
+    let opened = match opened {
+        Err(error) if !is_stored => other_agent(&path, read_only, error, blocking)?,
+        opened => opened?,
+    };
+    let files::Opened { header, title, history, repairs, left_behind, log } = opened;
     let given = SessionData::given(&params);
-    let ours = fs::canonicalize(sessions).is_ok_and(|sessions| path.starts_with(sessions));
+    let ours = is_stored || fs::canonicalize(home.sessions()?).is_ok_and(|sessions| path.starts_with(sessions));
     let trust = if ours && !header.is_foreign() { Trust::Trusted } else { Trust::Untrusted };
     let images = Blobs::beside(&path);
     let state = State::new(header, Some(path), title, history, given, params.model, layers, trust);
@@ -288,11 +293,18 @@ pub fn load(
     Ok(Opened { state, log, left_behind })
 }
 
+/// A path without links, with the session where it is one in a database.
+fn real(path: &Path) -> Result<PathBuf, Failure> {
+    let (file, in_database) = reading::file_and_session(path);
+    let file = fs::canonicalize(file).map_err(|_| Failure::from(StoreError::Missing(path.to_owned())))?;
+    Ok(in_database.map_or_else(|| file.clone(), |session| reading::in_database(&file, &session)))
+}
+
 /// The session of another agent at a path where no session file is. It is read as a whole, and nothing is written.
 ///
 /// # Errors
 /// `error` where the file is of no agent that is known here; otherwise when it cannot be read, or is to be written.
-fn other_agent(path: &Path, read_only: bool, error: StoreError, blocking: &Blocking) -> Result<store::Opened, Failure> {
+fn other_agent(path: &Path, read_only: bool, error: StoreError, blocking: &Blocking) -> Result<files::Opened, Failure> {
     let peeked = if is_no_session(&error) { reading::peek(path)? } else { None };
     let Some(peeked) = peeked else { return Err(error.into()) };
     if !read_only {
@@ -310,7 +322,7 @@ fn other_agent(path: &Path, read_only: bool, error: StoreError, blocking: &Block
     let found = header::Found { header, title: converted.about.title.clone(), end: line.len() as u64 + 1, lines: 1 };
     let bytes = format!("{line}\n{}", converted.lines()).into_bytes();
     let source = Source::of(path.to_owned(), Bytes::Memory(bytes.into()), &found);
-    let mut opened = store::follow(source, found, store::INDEXED_AT_ONCE, blocking)?;
+    let mut opened = files::follow(source, found, files::INDEXED_AT_ONCE, blocking)?;
     opened.repairs.extend(converted.repairs);
     Ok(opened)
 }
@@ -320,14 +332,14 @@ fn is_no_session(error: &StoreError) -> bool {
     matches!(error, StoreError::Foreign { .. } | StoreError::Missing(_))
 }
 
-/// Makes a session of one of another agent, under `sessions`. Returns its origin, too.
+/// Makes a session of one of another agent, in the home of this daemon. Returns its origin, too.
 ///
 /// # Errors
 /// When the file is of no other agent, or cannot be read, or the session cannot be written. No file is left then.
 pub fn import(
     id: SessionId,
     params: ImportParams,
-    sessions: &Path,
+    home: &Home,
     layers: &Layers,
     blocking: &Blocking,
 ) -> Result<(Opened, Origin), Failure> {
@@ -347,9 +359,9 @@ pub fn import(
     let original = fs::canonicalize(&original).unwrap_or(original);
     let original = in_database.map_or_else(|| original.clone(), |session| reading::in_database(&original, &session));
     let header = converted.header(id, Some(original.display().to_string()));
-    let file = file_of(sessions, &header);
+    let file = file_of(&home.sessions()?, &header);
     let write = |sink: Sink<'_>| sink(converted.lines().as_bytes());
-    let store::Opened { log, history, mut repairs, .. } = store::found(&file, &header, write, blocking)?;
+    let files::Opened { log, history, mut repairs, .. } = home.found(&file, &header, write, || Ok(None), blocking)?;
     repairs.extend(converted.repairs);
     let images = Blobs::beside(&file);
     let title = converted.about.title;
@@ -365,7 +377,10 @@ pub fn import(
 ///
 /// # Errors
 /// When there is none.
-pub fn peek(path: &Path) -> Result<(SessionId, String), StoreError> {
+pub fn peek(path: &Path, home: &Home) -> Result<(SessionId, String), StoreError> {
+    if let Some(peeked) = home.peek(path)? {
+        return Ok(peeked);
+    }
     match header::peek(path) {
         Ok(found) => Ok((found.header.id, found.header.cwd)),
         Err(error) if is_no_session(&error) => match reading::peek(path)? {
@@ -376,21 +391,28 @@ pub fn peek(path: &Path) -> Result<(SessionId, String), StoreError> {
     }
 }
 
-/// The file of a session under `sessions`.
+/// The file of a session of this daemon.
 ///
 /// # Errors
 /// When there is none.
-pub fn find(id: &SessionId, sessions: &Path) -> Result<PathBuf, Failure> {
+pub fn find(id: &SessionId, home: &Home) -> Result<PathBuf, Failure> {
+    let missing = |place: &str| Failure::NotFound {
+        kind: "session",
+        what: format!(
+            "there is no session {id} in {place}; session/list lists those there are, and session/load takes a path too"
+        ),
+    };
+    match home.find(id) {
+        Ok(Some(path)) => return Ok(path),
+        Ok(None) => {}
+        Err(StoreError::Missing(_)) => return Err(missing("the store")),
+        Err(error) => return Err(error.into()),
+    }
+    let sessions = home.sessions()?;
     let ending = format!("_{id}.jsonl");
-    let folders = fs::read_dir(sessions).into_iter().flatten().flatten();
+    let folders = fs::read_dir(&sessions).into_iter().flatten().flatten();
     let files = folders.flat_map(|folder| fs::read_dir(folder.path()).into_iter().flatten().flatten());
     let named = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(&ending));
     let ours = |path: &PathBuf| named(path) && header::peek(path).is_ok_and(|found| found.header.id == *id);
-    files.map(|file| file.path()).find(ours).ok_or_else(|| Failure::NotFound {
-        kind: "session",
-        what: format!(
-            "there is no session {id} in {}; session/list lists those there are, and session/load takes a path too",
-            sessions.display()
-        ),
-    })
+    files.map(|file| file.path()).find(ours).ok_or_else(|| missing(&sessions.display().to_string()))
 }

@@ -231,8 +231,9 @@ pub async fn run(mut opened: Opened, form: Form, inbox: Inbox, outbox: Arc<Outbo
     if let Some(listed) = &shell.listed {
         listed.settle();
     }
-    // Closes the file.
-    shell.log = None;
+    // Closes the file, and waits for a store.
+    let log = shell.log.take();
+    let _ = tokio::task::spawn_blocking(move || drop(log)).await;
     for ticket in tickets {
         ticket.ok(&());
     }

@@ -4,11 +4,11 @@ use super::{open, state::State};
 use crate::{
     conversation::path::Path,
     ids::{OperationId, SessionId},
-    log::{lock, sealed::Blocking, store},
+    log::{files, lock, sealed::Blocking, store::home::Home},
     protocol::errors::Failure,
     summary::passages::has_passages,
 };
-use std::path::{self, PathBuf};
+use std::path::PathBuf;
 
 /// The live context of another session, at one moment.
 #[derive(Clone)]
@@ -52,24 +52,24 @@ impl Source {
     /// taken over. Blocks.
     ///
     /// # Errors
-    /// When there is no such session under `sessions`, another process has it open, or its file cannot be read.
-    pub fn find(id: &SessionId, sessions: &path::Path, blocking: &Blocking) -> Result<Self, Failure> {
-        let file = open::find(id, sessions)?;
+    /// When there is no such session in this home, another process has it open, or its file cannot be read.
+    pub fn find(id: &SessionId, home: &Home, blocking: &Blocking) -> Result<Self, Failure> {
+        let file = open::find(id, home)?;
         if let Some(pid) = lock::owner_elsewhere(&file) {
             let what = format!(
                 "another process (pid {pid}) has session {id} open; load it with readOnly: true, then refer to it"
             );
             return Err(Failure::Locked { pid: Some(pid), what });
         }
-        Self::read(file, blocking)
+        Self::read(file, home, blocking)
     }
 
     /// The source that is read from a file. Blocks.
     ///
     /// # Errors
     /// When the file is no session, or cannot be read.
-    pub fn read(file: PathBuf, blocking: &Blocking) -> Result<Self, Failure> {
-        let store::Opened { header, history, .. } = store::open_read_only(&file, blocking)?;
+    pub fn read(file: PathBuf, home: &Home, blocking: &Blocking) -> Result<Self, Failure> {
+        let files::Opened { header, history, .. } = home.open_read_only(&file, blocking)?;
         Ok(Self { id: header.id, file: Some(file), path: history.path().clone() })
     }
 

@@ -410,6 +410,7 @@ fn text_of(file: &Path) -> io::Result<Option<String>> {
 fn untrusted(key: &str, cwd: &Path) -> String {
     match key {
         "trustedProjects" => "only the global settings file says whom to trust; ignored here".to_owned(),
+        "store" | "storePasswordCommand" => "only the global settings file names the store; ignored here".to_owned(),
         _ => format!(
             "a project may not set this; ignored. If you trust it, add \"{}\" to trustedProjects in the global settings \
              file",

@@ -24,8 +24,8 @@ pub enum Part {
 pub fn mask(settings: &mut Value, masked: &dyn Fn(Part, &str) -> String) {
     match settings {
         Value::Object(fields) => fields.iter_mut().for_each(|(name, value)| match name.to_ascii_lowercase().as_str() {
-            "headers" | "header" => texts(value, &|text| masked(Part::Whole, text)),
-            "apikeycommand" => match value {
+            "headers" | "header" | "store" => texts(value, &|text| masked(Part::Whole, text)),
+            "apikeycommand" | "storepasswordcommand" => match value {
                 // The program is none.
                 Value::Array(words) => {
                     words.iter_mut().skip(1).for_each(|word| texts(word, &|text| masked(Part::Whole, text)))

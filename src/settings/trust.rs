@@ -36,7 +36,7 @@ const HARMLESS: &[&str] = &[
 ];
 
 /// The settings of which a project needs trust.
-const NEEDS_TRUST: [&str; 8] = [
+const NEEDS_TRUST: [&str; 10] = [
     "defaultModel",
     "models",
     "compaction.remoteEnabled",
@@ -44,11 +44,13 @@ const NEEDS_TRUST: [&str; 8] = [
     "compaction.maxConcurrent",
     "compaction.models",
     "redaction",
-    NEVER,
+    "trustedProjects",
+    "store",
+    "storePasswordCommand",
 ];
 
-/// The list of trusted projects. Only the global file has it.
-const NEVER: &str = "trustedProjects";
+/// The list of trusted projects, and the place of the sessions. Only the global file has them.
+const NEVER: [&str; 3] = ["trustedProjects", "store", "storePasswordCommand"];
 
 /// The trust of a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,7 +83,7 @@ pub fn allowed(layer: &Value, trust: Trust) -> (Value, Vec<String>) {
         Trust::Untrusted => harmless(map, "", &mut refused),
         Trust::Trusted => {
             let mut kept = map.clone();
-            refused.extend(kept.shift_remove(NEVER).map(|_| NEVER.to_owned()));
+            refused.extend(NEVER.iter().filter(|key| kept.shift_remove(**key).is_some()).map(|key| (*key).to_owned()));
             kept
         }
     };

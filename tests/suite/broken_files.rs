@@ -11,9 +11,9 @@ use abridged::{
         entry::{Entry, Head},
     },
     log::{
+        files,
         index::{Index, Spot},
         sealed::Blocking,
-        store,
     },
     prompts::Prompts,
 };
@@ -61,7 +61,7 @@ fn lines() -> Vec<String> {
 
 /// Opens a file in which some lines are broken: what is whole is there, and the context is one a provider takes.
 fn open_broken(path: &Path, broken: &[usize], lines: &[String], head_is_right: bool) {
-    let opened = match store::open_read_only(path, &Blocking::is_allowed_here()) {
+    let opened = match files::open_read_only(path, &Blocking::is_allowed_here()) {
         Ok(opened) => opened,
         Err(error) => return assert!(!head_is_right, "{error}"),
     };

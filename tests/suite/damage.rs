@@ -7,7 +7,7 @@ use abridged::{
         context::{self, check::violations},
         path::Path as ContextPath,
     },
-    log::{index::NEAR, sealed::Blocking, store},
+    log::{files, index::NEAR, sealed::Blocking},
     prompts::Prompts,
 };
 use proptest::{prelude::*, strategy::ValueTree};
@@ -90,7 +90,7 @@ fn a_repair_of_one_line_is_reported_once() {
     for version in [3, 2] {
         let head = lines[0].replacen("\"version\":3", &format!("\"version\":{version}"), 1);
         write(&path, &[head, lines[1].clone(), copy.clone(), copy.repeat(3), lines[3].clone()]);
-        let opened = store::open_read_only(&path, &Blocking::is_allowed_here()).expect("it opens");
+        let opened = files::open_read_only(&path, &Blocking::is_allowed_here()).expect("it opens");
         let seen: Vec<&str> =
             opened.repairs.iter().map(|repair| repair.kind).filter(|kind| *kind != "migrated").collect();
         assert_eq!(seen, ["glued_entries", "same_id"], "version {version}: {:?}", opened.repairs);
@@ -117,7 +117,7 @@ fn what_follows_a_broken_line_keeps_everything_before_it() {
         let mut now = lines.clone();
         now[9].clone_from(&line);
         let bytes = write(&path, &now);
-        let opened = store::open_read_only(&path, &Blocking::is_allowed_here()).expect("it opens");
+        let opened = files::open_read_only(&path, &Blocking::is_allowed_here()).expect("it opens");
         let seen: Vec<(&str, usize)> =
             opened.repairs.iter().map(|repair| (repair.kind, repair.line.expect("a line"))).collect();
         assert_eq!(seen, expected, "{line}");
@@ -210,7 +210,7 @@ fn behind_something_unreadable_a_parent_is_looked_for_nearby() {
         let parent = format!("e{}", last - back);
         let line = json!({"type": "message", "id": "x", "parentId": parent, "timestamp": "t", "message": user("on")});
         fs::write(&path, format!("{}\n{between}{line}\n", lines.join("\n"))).expect("a file");
-        let history = store::open_read_only(&path, &Blocking::is_allowed_here()).expect("it opens").history;
+        let history = files::open_read_only(&path, &Blocking::is_allowed_here()).expect("it opens").history;
         let parent = format!("e{}", last - expected);
         assert_eq!(history.path().last().and_then(|leaf| leaf.parent.clone()), Some(parent.as_str().into()));
         assert_eq!(history.path().len(), last - expected + 2);
@@ -280,7 +280,7 @@ fn a_line_of_zeros_is_a_corrupt_line_and_an_entry_on_the_line_of_the_header_is_r
         let header = lines[0].replacen("\"version\":3", &format!("\"version\":{version}"), 1);
         let rest = lines[2..].join("\n");
         fs::write(&path, format!("{header}{}\n{zeros}\n{rest}\n", lines[1])).expect("a file");
-        let opened = store::open_read_only(&path, &Blocking::is_allowed_here()).expect("it opens");
+        let opened = files::open_read_only(&path, &Blocking::is_allowed_here()).expect("it opens");
         let seen: Vec<(&str, Option<usize>)> =
             opened.repairs.iter().map(|repair| (repair.kind, repair.line)).take(2).collect();
         assert_eq!(seen, [("glued_entries", Some(1)), ("corrupt_line", Some(2))], "version {version}");
@@ -498,7 +498,7 @@ proptest! {
         let path = home.path("damaged.jsonl");
         let (lines, given) = generated(&shape, fork, compact);
         write(&path, &lines);
-        let whole = store::open_read_only(&path, &Blocking::is_allowed_here()).expect("the whole file opens");
+        let whole = files::open_read_only(&path, &Blocking::is_allowed_here()).expect("the whole file opens");
         prop_assert_eq!(whole.repairs.len(), 0, "{:?}", whole.repairs);
         let before = numbers(whole.history.path());
 
@@ -510,7 +510,7 @@ proptest! {
         let bytes = now.bytes(newline);
         damaged.extend(now.cut_off(newline));
         fs::write(&path, &bytes).expect("a file");
-        let opened = store::open_read_only(&path, &Blocking::is_allowed_here()).expect("a damaged file opens");
+        let opened = files::open_read_only(&path, &Blocking::is_allowed_here()).expect("a damaged file opens");
         let after = numbers(opened.history.path());
 
         // Nothing is invented.
@@ -533,7 +533,7 @@ proptest! {
         let newlines: Vec<usize> = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1).collect();
         if let Some(first) = (!newlines.is_empty()).then(|| newlines[split.index(newlines.len())]) {
             fs::write(&path, &bytes[..first]).expect("a file");
-            let store::Opened { mut history, log: mut follower, .. } = store::open_read_only(&path, &Blocking::is_allowed_here()).expect("it opens");
+            let files::Opened { mut history, log: mut follower, .. } = files::open_read_only(&path, &Blocking::is_allowed_here()).expect("it opens");
             let mut file = fs::OpenOptions::new().append(true).open(&path).expect("a file");
             std::io::Write::write_all(&mut file, &bytes[first..]).expect("a write");
             let leaf = history.path().last().map(|leaf| leaf.id.clone());
@@ -542,7 +542,7 @@ proptest! {
             if let Some(path) = grown.path {
                 history.set_path(path);
             }
-            let again = store::open_read_only(&path, &Blocking::is_allowed_here()).expect("it opens");
+            let again = files::open_read_only(&path, &Blocking::is_allowed_here()).expect("it opens");
             if again.history.index().map(|index| index.len()) == history.index().map(|index| index.len()) {
                 let leaf = again.history.path().last().map(|leaf| leaf.id.clone());
                 prop_assert_eq!(history.path().last().map(|leaf| leaf.id.clone()), leaf.clone());
@@ -581,7 +581,7 @@ fn a_daemon_opens_damaged_files_and_goes_on_with_them() {
         let bytes = now.bytes(true);
         fs::write(&path, &bytes).expect("a file");
         let path_by_library =
-            store::open_read_only(&path, &Blocking::is_allowed_here()).expect("it opens").history.path().clone();
+            files::open_read_only(&path, &Blocking::is_allowed_here()).expect("it opens").history.path().clone();
         let loaded = daemon.ok("session/load", json!({"path": path}));
         let session = loaded["session"]["sessionId"].clone();
         let context = daemon.ok("session/context", json!({"sessionId": session}));

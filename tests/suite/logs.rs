@@ -7,10 +7,10 @@ use abridged::{
     log::{
         Access, Appended, Grown, Log,
         error::StoreError,
+        files,
         history::History,
         memory::{Disk, Unconfirmed},
         sealed::Blocking,
-        store,
     },
     session::log_work::placed,
 };
@@ -20,8 +20,8 @@ use std::{collections::BTreeMap, fs, io::Write as _, path::PathBuf};
 
 /// A file that outlives its logs.
 trait Medium {
-    fn open(&self) -> Result<store::Opened, StoreError>;
-    fn open_read_only(&self) -> Result<store::Opened, StoreError>;
+    fn open(&self) -> Result<files::Opened, StoreError>;
+    fn open_read_only(&self) -> Result<files::Opened, StoreError>;
     fn write_as_another(&self, bytes: &[u8]);
     fn bytes(&self) -> Vec<u8>;
 
@@ -36,12 +36,12 @@ struct File {
 }
 
 impl Medium for File {
-    fn open(&self) -> Result<store::Opened, StoreError> {
-        store::open(&self.path, &Blocking::is_allowed_here())
+    fn open(&self) -> Result<files::Opened, StoreError> {
+        files::open(&self.path, &Blocking::is_allowed_here())
     }
 
-    fn open_read_only(&self) -> Result<store::Opened, StoreError> {
-        store::open_read_only(&self.path, &Blocking::is_allowed_here())
+    fn open_read_only(&self) -> Result<files::Opened, StoreError> {
+        files::open_read_only(&self.path, &Blocking::is_allowed_here())
     }
 
     fn write_as_another(&self, bytes: &[u8]) {
@@ -55,11 +55,11 @@ impl Medium for File {
 }
 
 impl Medium for Disk {
-    fn open(&self) -> Result<store::Opened, StoreError> {
+    fn open(&self) -> Result<files::Opened, StoreError> {
         Self::open(self)
     }
 
-    fn open_read_only(&self) -> Result<store::Opened, StoreError> {
+    fn open_read_only(&self) -> Result<files::Opened, StoreError> {
         Self::open_read_only(self)
     }
 
@@ -113,7 +113,7 @@ struct Session {
 
 impl Session {
     fn open(medium: &dyn Medium) -> Self {
-        let store::Opened { log, history, .. } = medium.open().expect("it opens");
+        let files::Opened { log, history, .. } = medium.open().expect("it opens");
         Self { log, history }
     }
 
@@ -589,8 +589,8 @@ fn two_disks_with_the_same_steps_have_the_same_bytes() {
 fn a_log_that_is_read_refuses_lines() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("s.jsonl");
-    drop(store::create(&path, &header(), &[]).expect("a file"));
-    let mut opened = store::open_read_only(&path, &Blocking::is_allowed_here()).expect("it opens");
+    drop(files::create(&path, &header(), &[]).expect("a file"));
+    let mut opened = files::open_read_only(&path, &Blocking::is_allowed_here()).expect("it opens");
     assert_eq!(opened.log.access(), Access::Read);
     assert!(matches!(opened.log.append(&[line("a", None)], None), Err(StoreError::ReadOnly { .. })));
 }

@@ -1,7 +1,7 @@
 //! The session file: whatever it looks like, whoever else has it, and however the daemon ends.
 
 use crate::support::{Daemon, Home, assistant, entries, header, session_of, turns, user};
-use abridged::log::{error, sealed::Blocking, store};
+use abridged::log::{error, files, sealed::Blocking};
 use serde_json::{Value, json};
 use std::{fs, path::Path};
 
@@ -71,13 +71,13 @@ fn a_file_cut_at_any_byte_opens_with_every_whole_line_or_says_what_it_is() {
     let header_end = bytes.iter().position(|byte| *byte == b'\n').expect("a line");
     for length in 0..=bytes.len() {
         fs::write(&path, &bytes[..length]).expect("a file");
-        match store::open(&path, &Blocking::is_allowed_here()) {
+        match files::open(&path, &Blocking::is_allowed_here()) {
             Err(error::StoreError::Foreign { .. }) => {
                 assert!(length < header_end, "{length}");
                 assert_eq!(fs::read(&path).expect("a file").len(), length, "left as it was");
             }
             Err(error) => panic!("{length}: {error}"),
-            Ok(store::Opened { mut log, history, repairs, .. }) => {
+            Ok(files::Opened { mut log, history, repairs, .. }) => {
                 let whole =
                     bytes[..length].split(|byte| *byte == b'\n').skip(1).filter(|line| line.ends_with(b"}}")).count();
                 assert_eq!(history.entry_count(), Some(whole), "{length}");
@@ -85,7 +85,7 @@ fn a_file_cut_at_any_byte_opens_with_every_whole_line_or_says_what_it_is() {
                 let line = r#"{"type":"custom","id":"new","parentId":null,"timestamp":"","customType":"x"}"#.to_owned();
                 log.append(&[line], None).expect("a write");
                 drop(log);
-                let again = store::open_read_only(&path, &Blocking::is_allowed_here()).expect("it opens again");
+                let again = files::open_read_only(&path, &Blocking::is_allowed_here()).expect("it opens again");
                 assert_eq!(again.history.entry_count(), Some(whole + 1), "{length}");
                 assert!(again.repairs.is_empty(), "{length}: {:?}", again.repairs);
                 let moved = home.path("cut.jsonl.torn");
@@ -350,7 +350,7 @@ fn what_another_program_appends_is_read_on() {
     let context = daemon.ok("session/context", json!({"sessionId": session}));
     assert_eq!(context["entryIds"], json!([null, "s2"]), "what came meanwhile is kept");
     assert!(!daemon.home.path("strange.jsonl.torn").exists(), "nothing is cut while others may be writing");
-    let again = store::open_read_only(&path, &Blocking::is_allowed_here()).expect("it opens");
+    let again = files::open_read_only(&path, &Blocking::is_allowed_here()).expect("it opens");
     let kinds: Vec<&str> = again.repairs.iter().map(|repair| repair.kind).collect();
     assert_eq!(kinds, ["corrupt_line"], "the half line is there, and in nobody's way");
 }

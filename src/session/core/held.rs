@@ -8,7 +8,7 @@ use crate::{
         message::Usage,
         spending::Trigger,
     },
-    log::{Log, error::StoreError, memory::Disk, sealed::Blocking, store::Opened},
+    log::{Log, error::StoreError, files::Opened, memory::Disk, sealed::Blocking},
     models::{ModelRef, learned::Learned},
     protocol::{
         events::{Event, Reason},

@@ -54,6 +54,10 @@ pub enum Outcome {
 pub enum Failing {
     /// `StoreError::Locked`
     Locked { pid: Option<u32> },
+    /// `StoreError::Owned`
+    Owned { host: String, pid: Option<u32>, since: String },
+    /// `StoreError::Stored`
+    Stored { path: PathBuf, what: String, retryable: bool },
     /// `StoreError::Missing`
     Missing { path: PathBuf },
     /// `StoreError::Foreign`
@@ -113,6 +117,12 @@ impl From<&StoreError> for Failing {
     fn from(error: &StoreError) -> Self {
         match error {
             StoreError::Locked { pid } => Self::Locked { pid: *pid },
+            StoreError::Owned { host, pid, since } => {
+                Self::Owned { host: host.clone(), pid: *pid, since: since.clone() }
+            }
+            StoreError::Stored { path, what, retryable } => {
+                Self::Stored { path: path.clone(), what: what.clone(), retryable: *retryable }
+            }
             StoreError::Missing(path) => Self::Missing { path: path.clone() },
             StoreError::Foreign { path, what } => Self::Foreign { path: path.clone(), what: what.clone() },
             StoreError::Io { path, what, source } => Self::Io {
@@ -134,6 +144,8 @@ impl From<Failing> for StoreError {
     fn from(failing: Failing) -> Self {
         match failing {
             Failing::Locked { pid } => Self::Locked { pid },
+            Failing::Owned { host, pid, since } => Self::Owned { host, pid, since },
+            Failing::Stored { path, what, retryable } => Self::Stored { path, what, retryable },
             Failing::Missing { path } => Self::Missing(path),
             Failing::Foreign { path, what } => Self::Foreign { path, what },
             Failing::Io { path, what, errno, text } => {

@@ -12,12 +12,12 @@ use crate::{
         Access, Log, Unfinished,
         blobs::Blobs,
         bytes::{self, Shared},
+        files::INDEXED_AT_ONCE,
         header,
         history::{History, library},
         memory::Ephemeral,
         sealed::Blocking,
         source::{Source, Tail},
-        store::INDEXED_AT_ONCE,
     },
     models::learned::{Change, Learned},
     protocol::{

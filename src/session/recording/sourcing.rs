@@ -53,6 +53,10 @@ impl From<&Result<Source, Failure>> for Sourcing {
             Ok(source) => Self::Found { id: source.id.clone(), file: source.file.clone() },
             Err(Failure::NotFound { kind: "session", what }) => Self::Unknown(what.clone()),
             Err(Failure::Locked { pid, what }) => Self::Locked { pid: *pid, what: what.clone() },
+            Err(Failure::Elsewhere { pid, what, .. }) => Self::Locked { pid: *pid, what: what.clone() },
+            Err(Failure::Store { path, what, .. }) => {
+                Self::Unreadable { path: path.clone(), errno: None, what: what.clone() }
+            }
             Err(Failure::InvalidParams { path, what }) => Self::Unfit { path: path.clone(), what: what.clone() },
             Err(Failure::Storage { path, errno, what }) => {
                 Self::Unreadable { path: path.clone(), errno: *errno, what: what.clone() }

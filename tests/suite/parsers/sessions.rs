@@ -12,11 +12,11 @@ use abridged::{
     log::{
         Appended,
         bytes::Bytes,
+        files::{INDEXED_AT_ONCE, Opened},
         header::{self, header_line},
         lines::{self, Backwards, Line},
         memory::Disk,
         sealed::Blocking,
-        store::{INDEXED_AT_ONCE, Opened},
     },
     prompts::Prompts,
 };

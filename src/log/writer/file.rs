@@ -2,9 +2,10 @@
 
 #![expect(clippy::disallowed_methods, reason = "writes session files")]
 
-use super::{Register, Unfinished, bytes::Bytes, lock::Lock, names::names_beside, writer::Medium};
+use super::Medium;
 use crate::{
     conversation::entry::{Stamp, Stamps},
+    log::{Register, Unfinished, bytes::Bytes, lock::Lock, names::names_beside},
     regular,
 };
 use std::{

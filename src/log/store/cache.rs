@@ -1,0 +1,180 @@
+//! The cache folder of a store: one local file for each session that was open here.
+//!
+//! A record beside each file says which of its bytes are those of the store. A process holds a folder of its own while it
+//! lives, so no two processes write one file, and a later process finds what an earlier one has left.
+
+#![expect(clippy::disallowed_methods, reason = "makes cache files")]
+
+use super::{
+    pages::{Mark, Marks, Pages},
+    server::{Server, Standing},
+};
+use crate::{
+    ids::SessionId,
+    log::{error::StoreError, files, names::beside},
+    regular,
+};
+use serde::{Deserialize, Serialize};
+use std::{
+    fs::{self, File, TryLockError},
+    io,
+    path::{Component, Path, PathBuf},
+    sync::Arc,
+};
+
+/// Processes of one user on one machine that have the store open at the same time. More are refused.
+const MOST_PROCESSES: usize = 256;
+
+/// The largest record about a file that is read, in bytes.
+const LARGEST_RECORD: u64 = 4 << 10;
+
+/// The cache folder of this process.
+#[derive(Debug)]
+pub struct Cache {
+    /// The folders of all processes that have the store open.
+    store: PathBuf,
+    sessions: PathBuf,
+    boot: Option<String>,
+    /// Locked while the process lives.
+    _held: File,
+}
+
+/// Record about a cache file, which a later process believes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Kept {
+    /// Generation of the lines.
+    generation: i64,
+    /// The number of lines that were known.
+    lines: u64,
+    /// Their size, in bytes.
+    bytes: u64,
+    /// The lines that are there.
+    marks: Marks,
+    /// The start of the machine, where the bytes are not known to be on disk.
+    boot: Option<String>,
+}
+
+impl Cache {
+    /// A folder below `root` that no other process holds. `identity` is that of the store.
+    ///
+    /// # Errors
+    /// When the operating system refuses.
+    pub fn below(root: &Path, identity: &str) -> io::Result<Self> {
+        let store = root.join("stores").join(identity);
+        for number in 0..MOST_PROCESSES {
+            let folder = store.join(number.to_string());
+            files::create_private_folder(&folder.join("sessions")).map_err(io::Error::other)?;
+            let held = regular::open_or_make(&folder.join("held"))?;
+            match held.try_lock() {
+                Ok(()) => {
+                    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok();
+                    return Ok(Self { sessions: folder.join("sessions"), store, boot, _held: held });
+                }
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+        }
+        Err(io::Error::other("too many processes of this user have the store open"))
+    }
+
+    /// The folder of the session files.
+    #[must_use]
+    pub fn sessions(&self) -> &Path {
+        &self.sessions
+    }
+
+    /// Path of a session's file.
+    ///
+    /// # Errors
+    /// When the name leads out of the folder.
+    pub fn path(&self, name: &str) -> Result<PathBuf, StoreError> {
+        let relative = Path::new(name);
+        let inside = relative.components().all(|part| matches!(part, Component::Normal(_)));
+        if inside && relative.components().count() == 2 && name.ends_with(".jsonl") {
+            return Ok(self.sessions.join(relative));
+        }
+        let what = "the store gives it a name that is no path of a session file".to_owned();
+        Err(StoreError::Foreign { path: relative.to_owned(), what })
+    }
+
+    /// The name of the session whose file is at a path of this folder, or of the folder of another process.
+    #[must_use]
+    pub fn name_of<'a>(&self, path: &'a Path) -> Option<&'a str> {
+        let mut parts = path.strip_prefix(&self.store).ok()?.components();
+        let (_process, sessions) = (parts.next()?, parts.next()?);
+        if sessions.as_os_str() == "sessions" { parts.as_path().to_str() } else { None }
+    }
+
+    /// The file of a session as it stands, with as much of its bytes as an earlier process has left.
+    ///
+    /// # Errors
+    /// When the operating system refuses.
+    pub fn file(
+        &self,
+        id: &SessionId,
+        standing: &Standing,
+        server: Arc<dyn Server>,
+    ) -> Result<(PathBuf, Arc<Pages>), StoreError> {
+        let path = self.path(&standing.name)?;
+        files::create_private_folder(path.parent().unwrap_or(&self.sessions))?;
+        let failed = || StoreError::io(&path, "the cache file cannot be made");
+        let record = beside(&path, "cache");
+        let file = regular::open_or_make(&path).map_err(failed())?;
+        let length = file.metadata().map_err(failed())?.len();
+        let kept =
+            regular::read(&record, LARGEST_RECORD).ok().and_then(|json| serde_json::from_slice::<Kept>(&json).ok());
+        let kept = kept.filter(|kept| kept.holds(standing, self.boot.as_deref()) && kept.bytes <= length);
+        let mut marks = Marks::none(standing.lines, standing.bytes);
+        let mut known = 0;
+        if let Some(kept) = kept {
+            known = kept.bytes;
+            marks.head = match kept.marks.are_whole() {
+                true => Mark { line: kept.lines, at: kept.bytes },
+                false => kept.marks.head,
+            };
+            if kept.lines == standing.lines {
+                marks.tail = kept.marks.tail;
+            }
+        }
+        // Bytes that nobody vouches for are zeros until they are read again.
+        file.set_len(known).and_then(|()| file.set_len(standing.bytes)).map_err(failed())?;
+        Ok((path, Arc::new(Pages::new(Arc::new(file), id.clone(), standing.generation, server, marks))))
+    }
+
+    /// Records which bytes of a file are there. `lines` and `bytes` are those that the store has.
+    pub fn record(&self, path: &Path, pages: &Pages, lines: u64, bytes: u64) {
+        let (generation, marks) = (pages.generation(), pages.marks());
+        let boot = match pages.file().sync_data() {
+            Ok(()) => None,
+            Err(_) => self.boot.clone(),
+        };
+        keep(&beside(path, "cache"), &Kept { generation, lines, bytes, marks, boot });
+    }
+
+    /// Removes the file of a session that is deleted.
+    pub fn remove(&self, name: &str) {
+        if let Ok(path) = self.path(name) {
+            let _ = fs::remove_file(beside(&path, "cache"));
+            if path.exists() {
+                let _ = files::delete(&path);
+            }
+        }
+    }
+}
+
+impl Kept {
+    /// Whether the cache file still has lines of the session as it stands.
+    fn holds(&self, standing: &Standing, boot: Option<&str>) -> bool {
+        let same =
+            self.generation == standing.generation && self.lines <= standing.lines && self.bytes <= standing.bytes;
+        same && self.boot.as_deref().is_none_or(|of| Some(of) == boot)
+    }
+}
+
+/// Writes the record about a cache file. Without it the next process reads from the store again.
+fn keep(path: &Path, kept: &Kept) {
+    let written = serde_json::to_vec(kept).map_err(io::Error::from).and_then(|json| regular::replace(path, &json));
+    if let Err(error) = written {
+        tracing::debug!(%error, "the record about a cache file could not be written");
+    }
+}

@@ -1,0 +1,157 @@
+//! The signs of life of this daemon: a row that is renewed, and a lock that the server frees with the connection.
+//!
+//! The lock belongs to a transaction that stays open, so that it holds through a pooler, too. The transaction has read and
+//! written nothing, so it keeps no old row from being removed. Where the server has no such locks, or a pooler ends the
+//! transaction, the row alone counts.
+
+use super::{Follow, Inner, Typed, connection::Connection, lock};
+use crate::log::store::server::Fault;
+use std::{
+    sync::{Arc, Weak, atomic::Ordering},
+    time::Duration,
+};
+use tokio_postgres::{Client, types::Type};
+
+/// The time between two looks at the connections.
+const ROUND: Duration = Duration::from_millis(500);
+
+/// Rounds between two renewals.
+const RENEWAL: u32 = 10;
+
+/// Starts the task. It ends with the store.
+pub(super) fn start(inner: &Arc<Inner>) {
+    let connection = Connection::new(inner.address.clone());
+    let listening = Arc::downgrade(inner);
+    inner.common.heard().set(move |id| {
+        if let Some(inner) = listening.upgrade()
+            && let Some(follow) = lock(&inner.followed).get(id)
+        {
+            (follow.tell)();
+        }
+    });
+    inner.runtime.spawn(run(Arc::downgrade(inner), connection));
+}
+
+async fn run(inner: Weak<Inner>, connection: Connection) {
+    let mut round = 0_u32;
+    let mut holder: Option<Arc<Client>> = None;
+    loop {
+        let Some(inner) = inner.upgrade() else { return };
+        if let Err(fault) = look(&inner, &connection, &mut holder, round).await {
+            tracing::debug!(?fault, "no sign of life could be given");
+        }
+        drop(inner);
+        round = round.wrapping_add(1);
+        tokio::time::sleep(ROUND).await;
+    }
+}
+
+async fn look(
+    inner: &Inner,
+    connection: &Connection,
+    holder: &mut Option<Arc<Client>>,
+    round: u32,
+) -> Result<(), Fault> {
+    let is_held = holder.as_ref().is_some_and(|client| !client.is_closed());
+    let is_registered = *inner.registered.borrow();
+    if !is_held {
+        *holder = hold(inner, connection).await?;
+    }
+    if !is_held || !is_registered || round.is_multiple_of(RENEWAL) {
+        renew(inner).await?;
+        if !is_registered {
+            inner.registered.send_replace(true);
+            forget(inner).await;
+        }
+    }
+    // Notices of the server may be lost with a connection.
+    let polls = !inner.notifies.load(Ordering::Relaxed) || round.is_multiple_of(RENEWAL);
+    if polls {
+        poll(inner).await?;
+    }
+    Ok(())
+}
+
+/// Takes the lock, and tries whether it keeps another connection out. Returns the client that holds it.
+async fn hold(inner: &Inner, connection: &Connection) -> Result<Option<Arc<Client>>, Fault> {
+    inner.ready().await?;
+    let (client, _) = inner.health.saw(connection.client().await)?;
+    let taken = async {
+        client.batch_execute("BEGIN").await?;
+        // Servers end transactions that do nothing, if they are told to; some do not know the setting.
+        let _ = client.batch_execute("SAVEPOINT s; SET LOCAL idle_in_transaction_session_timeout = 0").await;
+        let _ = client.batch_execute("ROLLBACK TO s; SET LOCAL idle_in_transaction_session_timeout = 0").await;
+        client.query_typed("SELECT pg_try_advisory_xact_lock($1)", &[(&inner.me.lock, Type::INT8)]).await
+    };
+    let is_taken = taken.await.is_ok_and(|rows| rows.first().is_some_and(|row| row.get(0)));
+    let parameters: [Typed<'_>; 1] = [(&inner.me.lock, Type::INT8)];
+    let others = inner.ask("SELECT pg_try_advisory_xact_lock($1)", &parameters).await;
+    let keeps_out = others.is_ok_and(|rows| rows.first().is_some_and(|row| !row.get::<_, bool>(0)));
+    inner.locks.store(keeps_out, Ordering::Relaxed);
+    if !is_taken {
+        // The server has not yet seen that the connection before this one is gone, or it has no locks.
+        connection.drop_client().await;
+        return Ok(None);
+    }
+    Ok(Some(client))
+}
+
+async fn renew(inner: &Inner) -> Result<(), Fault> {
+    let me = &inner.me;
+    let pid = i64::from(me.pid);
+    let parameters: [Typed<'_>; 5] = [
+        (&me.id, Type::TEXT),
+        (&me.lock, Type::INT8),
+        (&me.host, Type::TEXT),
+        (&pid, Type::INT8),
+        (&env!("CARGO_PKG_VERSION"), Type::TEXT),
+    ];
+    inner.ask(RENEW, &parameters).await?;
+    let followed: Vec<String> = lock(&inner.followed).keys().cloned().collect();
+    if !followed.is_empty() && inner.notifies.load(Ordering::Relaxed) {
+        let watched = inner.ask(WATCH, &[(&followed, Type::TEXT_ARRAY)]).await;
+        // A replica tells nothing of that, and is polled.
+        if watched.is_err() {
+            inner.notifies.store(false, Ordering::Relaxed);
+        }
+    }
+    Ok(())
+}
+
+/// Removes the rows of daemons that ended long ago and own nothing.
+async fn forget(inner: &Inner) {
+    let _ = inner.ask(FORGET, &[]).await;
+}
+
+/// Tells of the sessions that have grown.
+async fn poll(inner: &Inner) -> Result<(), Fault> {
+    let followed: Vec<String> = lock(&inner.followed).keys().cloned().collect();
+    if followed.is_empty() {
+        return Ok(());
+    }
+    let text = "SELECT id, generation, lines FROM @.session WHERE id = ANY($1)";
+    let rows = inner.ask(text, &[(&followed, Type::TEXT_ARRAY)]).await?;
+    let mut known = lock(&inner.followed);
+    for row in rows {
+        let (id, now): (String, (i64, i64)) = (row.get(0), (row.get(1), row.get(2)));
+        if let Some(Follow { seen, tell }) = known.get_mut(&id)
+            && *seen != now
+        {
+            *seen = now;
+            tell();
+        }
+    }
+    Ok(())
+}
+
+const RENEW: &str = "
+INSERT INTO @.owner (id, lock, host, pid, version) VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT (id) DO UPDATE SET renewed = now()";
+
+const WATCH: &str = "
+UPDATE @.session SET watched = now() + interval '1 minute' WHERE id = ANY($1)
+AND (watched IS NULL OR watched < now() + interval '30 seconds')";
+
+const FORGET: &str = "
+DELETE FROM @.owner o WHERE o.renewed < now() - interval '7 days'
+AND NOT EXISTS (SELECT 1 FROM @.session s WHERE s.owner = o.id)";
