@@ -182,6 +182,9 @@ impl Postgres {
     pub fn follow(&self, id: &SessionId, tell: impl Fn() + Send + 'static) {
         let follow = Follow { seen: (0, 0), tell: Box::new(tell) };
         lock(&self.inner.followed).insert(id.as_str().to_owned(), follow);
+        // Its owner tells of its rows from here on, and not from the next renewal.
+        let inner = self.inner.clone();
+        self.inner.runtime.spawn(async move { keeper::watch(&inner).await });
     }
 
     /// Ends the calls for a session.

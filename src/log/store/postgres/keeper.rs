@@ -107,6 +107,12 @@ async fn renew(inner: &Inner) -> Result<(), Fault> {
         (&env!("CARGO_PKG_VERSION"), Type::TEXT),
     ];
     inner.ask(RENEW, &parameters).await?;
+    watch(inner).await;
+    Ok(())
+}
+
+/// Asks the owners of the sessions that are followed to tell of new rows.
+pub(super) async fn watch(inner: &Inner) {
     let followed: Vec<String> = lock(&inner.followed).keys().cloned().collect();
     if !followed.is_empty() && inner.notifies.load(Ordering::Relaxed) {
         let watched = inner.ask(WATCH, &[(&followed, Type::TEXT_ARRAY)]).await;
@@ -115,7 +121,6 @@ async fn renew(inner: &Inner) -> Result<(), Fault> {
             inner.notifies.store(false, Ordering::Relaxed);
         }
     }
-    Ok(())
 }
 
 /// Removes the rows of daemons that ended long ago and own nothing.
