@@ -26,4 +26,4 @@ mod wrap;
 
 pub use generated::{man, schema};
 pub use other_agents::{continuing, hook, importing};
-pub use session_commands::{export, search, show, tail, undo};
+pub use session_commands::{export, search, show, stored, tail, undo};

@@ -218,6 +218,13 @@ enum Command {
         /// Those of all agents on this machine: also of pi, oh-my-pi, Claude Code, Codex, OpenCode and Gemini CLI.
         #[arg(long)]
         all: bool,
+        /// Those of the store at this address. Default: the setting store, else those of the data folder. --data and --all go before
+        /// it.
+        #[arg(long, env = "ABRIDGED_STORE", hide_env_values = true, value_name = "URL")]
+        store: Option<String>,
+        /// Only sessions of a store with this text in title, folder or first request, or with its words in a message.
+        #[arg(long, value_name = "TEXT", conflicts_with_all = ["all", "data"])]
+        search: Option<String>,
         /// Only sessions with this working folder.
         #[arg(long, value_name = "DIR")]
         cwd: Option<PathBuf>,
@@ -266,6 +273,37 @@ enum Command {
         #[arg(long, value_name = "DIR")]
         data: Option<PathBuf>,
         /// Print path, id and command as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Put session files into a store, byte for byte.
+    ///
+    /// The files stay. A file whose session the store has already is named and left out.
+    Push {
+        /// Session files of pi, oh-my-pi or this program.
+        #[arg(value_name = "FILE", required = true)]
+        files: Vec<PathBuf>,
+        /// The address of the store. Default: the setting store.
+        #[arg(long, env = "ABRIDGED_STORE", hide_env_values = true, value_name = "URL")]
+        store: Option<String>,
+        /// Print one JSON object for each file.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write a session of a store into a new file, byte for byte.
+    ///
+    /// The session stays in the store.
+    Pull {
+        /// The beginning of the session's id.
+        #[arg(value_name = "ID")]
+        id: String,
+        /// The new file. Default: one in the data folder.
+        #[arg(short, long, value_name = "FILE")]
+        out: Option<PathBuf>,
+        /// The address of the store. Default: the setting store.
+        #[arg(long, env = "ABRIDGED_STORE", hide_env_values = true, value_name = "URL")]
+        store: Option<String>,
+        /// Print path and id as JSON.
         #[arg(long)]
         json: bool,
     },
@@ -320,12 +358,14 @@ enum Command {
         shell: clap_complete::Shell,
     },
     /// Write the manual pages, one for each command.
+    #[command(hide = true)]
     Man {
         /// The folder they are written to.
         #[arg(long, value_name = "DIR")]
         out: PathBuf,
     },
     /// Write the machine-readable protocol.
+    #[command(hide = true)]
     Schema {
         /// The folder it is written to.
         #[arg(long, value_name = "DIR")]
@@ -467,9 +507,9 @@ fn main() -> ExitCode {
         }
         Command::Doctor { ask, json } => cli::doctor::run(ask, json),
         Command::Watch { data, once, json } => cli::watch::run(&cli::watch::Request { data, once, json }),
-        Command::Sessions { all, cwd, limit, data, json } => {
+        Command::Sessions { all, store, search, cwd, limit, data, json } => {
             let now = abridged::clock::now();
-            cli::sessions::run(&cli::sessions::Request { data, all, cwd, limit, json, now })
+            cli::sessions::run(&cli::sessions::Request { data, all, store, search, cwd, limit, json, now })
         }
         Command::Import { session, cwd, data, json } => {
             cli::importing::run(&cli::importing::Request { session, cwd, data, json })
@@ -478,6 +518,8 @@ fn main() -> ExitCode {
             let now = abridged::clock::now();
             cli::continuing::run(&cli::continuing::Request { session, agent, cwd, data, json, now })
         }
+        Command::Push { files, store, json } => cli::stored::push(&cli::stored::Push { files, store, json }),
+        Command::Pull { id, out, store, json } => cli::stored::pull(&cli::stored::Pull { id, out, store, json }),
         Command::Hook { event: HookEvent::SessionStart } => cli::hook::session_start(),
         Command::Tree { session, data, all, json } => cli::tree::run(&cli::tree::Request { session, data, all, json }),
         Command::Report { session, all, out, data } => {

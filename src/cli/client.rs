@@ -55,6 +55,7 @@ impl Client {
         command.arg("serve").stdin(Stdio::piped()).stdout(Stdio::piped());
         if let Some(home) = home {
             command.env("ABRIDGED_DATA_DIR", home.join("data")).env("ABRIDGED_CONFIG_DIR", home.join("config"));
+            command.env_remove("ABRIDGED_STORE");
         }
         if let Some(data) = data {
             command.env("ABRIDGED_DATA_DIR", data);

@@ -4,6 +4,7 @@ pub mod export;
 mod opened;
 pub mod search;
 pub mod show;
+pub mod stored;
 pub mod tail;
 pub mod undo;
 

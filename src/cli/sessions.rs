@@ -6,11 +6,13 @@ mod lines;
 
 use super::{
     cells::fitted,
+    named::Shelf,
     other_agents::list,
     paint::Paint,
     print::{self, plain},
     watch::{self, row::Row},
 };
+use crate::{daemon::stores, protocol::types::ListParams};
 use family::{Parent, families, parents};
 use jiff::Timestamp;
 use lines::{List, lines, short_ids};
@@ -27,6 +29,10 @@ pub struct Request {
     pub data: Option<PathBuf>,
     /// Whether those of all agents on this machine are listed.
     pub all: bool,
+    /// The address of a store.
+    pub store: Option<String>,
+    /// The text that sessions of a store are searched for.
+    pub search: Option<String>,
     /// The working folder of the sessions.
     pub cwd: Option<PathBuf>,
     /// The most sessions that are listed.
@@ -65,6 +71,14 @@ pub fn run(request: &Request) -> Result<i32, String> {
             now: request.now,
         });
     }
+    if request.data.is_none()
+        && let Some(shelf) = Shelf::at(request.store.as_deref())?
+    {
+        return stored(&shelf, request, cwd.as_deref());
+    }
+    if request.search.is_some() {
+        return Err("--search is for a store; name one with --store".to_owned());
+    }
     let mut looks = watch::looks(request.data.as_deref())?;
     let mut picture = looks.look();
     // An id names one session of the folder, also where some are not listed.
@@ -94,6 +108,42 @@ pub fn run(request: &Request) -> Result<i32, String> {
             print::line(&drawn(&list, request, all.len(), left_out, looks.folder()));
         }
     }
+    Ok(0)
+}
+
+/// Lists the sessions of a store. Their files are not read.
+fn stored(shelf: &Shelf, request: &Request, cwd: Option<&Path>) -> Result<i32, String> {
+    let limit = request.limit.get();
+    let params = ListParams {
+        cwd: cwd.map(|cwd| cwd.display().to_string()),
+        search: request.search.clone(),
+        limit: Some(limit),
+        ..ListParams::default()
+    };
+    let answer = stores::list(shelf.store(), &params).map_err(|failure| failure.to_string())?;
+    let is_more = answer.next_cursor.is_some();
+    let rows: Vec<Row> = answer.sessions.into_iter().map(|listed| Row::of(listed, None, |_| false)).collect();
+    let parents = parents(&rows);
+    let address = shelf.store().server().to_string();
+    if request.json {
+        let sessions: Vec<_> = (0..rows.len()).map(|row| listed(row, &parents, &rows)).collect();
+        print::document(&json!({ "store": address, "sessions": sessions, "more": is_more }));
+        return Ok(0);
+    }
+    if rows.is_empty() {
+        print::line(&plain(&format!("No such sessions in {address}.")));
+        return Ok(0);
+    }
+    let ids: Vec<String> = rows.iter().map(|row| row.session_id.to_string()).collect();
+    let ids = short_ids(&ids.iter().map(String::as_str).collect::<Vec<_>>());
+    let members = families(&parents, rows.len());
+    let list = List { rows: &rows, parents: &parents, members: &members, ids: &ids };
+    let (columns, paint) = (watch::columns(COLUMNS), Paint::for_stdout());
+    let mut text = lines(&list, request.now, columns, &paint);
+    if is_more {
+        text.push(paint.dim(&fitted("and more (--limit)", columns)));
+    }
+    print::line(&text.join("\n"));
     Ok(0)
 }
 

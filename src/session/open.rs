@@ -245,7 +245,8 @@ fn first_entries(
 }
 
 /// `sessions/--<cwd>--/<time>_<id>.jsonl`, pi's names.
-fn file_of(sessions: &Path, header: &Header) -> PathBuf {
+#[must_use]
+pub fn file_of(sessions: &Path, header: &Header) -> PathBuf {
     /// File systems take 255 bytes.
     const LONGEST: usize = 200;
     let cwd = header.cwd.strip_prefix(['/', '\\']).unwrap_or(&header.cwd);

@@ -7,7 +7,7 @@
 
 use super::{
     pages::{Mark, Marks, Pages},
-    server::{Server, Standing},
+    server::{From, Server, Standing},
 };
 use crate::{
     ids::SessionId,
@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use std::{
     fs::{self, File, TryLockError},
     io,
+    os::unix::fs::FileExt,
     path::{Component, Path, PathBuf},
     sync::Arc,
 };
@@ -127,13 +128,16 @@ impl Cache {
         let mut marks = Marks::none(standing.lines, standing.bytes);
         let mut known = 0;
         if let Some(kept) = kept {
-            known = kept.bytes;
-            marks.head = match kept.marks.are_whole() {
-                true => Mark { line: kept.lines, at: kept.bytes },
-                false => kept.marks.head,
-            };
-            if kept.lines == standing.lines {
-                marks.tail = kept.marks.tail;
+            let end = Mark { line: kept.lines, at: kept.bytes };
+            let head = if kept.marks.are_whole() { end } else { kept.marks.head };
+            let is_current = kept.lines == standing.lines;
+            // A store that was restored from a backup may have gone another way since.
+            if is_same(&file, id, standing, if is_current { end } else { head }, &*server)? {
+                known = kept.bytes;
+                marks.head = head;
+                if is_current && !kept.marks.are_whole() {
+                    marks.tail = kept.marks.tail;
+                }
             }
         }
         // Bytes that nobody vouches for are zeros until they are read again.
@@ -160,6 +164,26 @@ impl Cache {
             }
         }
     }
+}
+
+/// Whether the last line before a place is the same in a file and in the store. Lines have ids, so those before it are the
+/// same, too.
+fn is_same(
+    file: &File,
+    id: &SessionId,
+    standing: &Standing,
+    end: Mark,
+    server: &dyn Server,
+) -> Result<bool, StoreError> {
+    if end.line == 0 {
+        return Ok(true);
+    }
+    let rows = server.read(id, standing.generation, From::Before(end.line), 1);
+    let rows = rows.map_err(|fault| fault.at(Path::new(id.as_str())))?;
+    let Some(row) = rows.first() else { return Ok(false) };
+    let mut local = vec![0; row.len()];
+    let Some(at) = end.at.checked_sub(row.len() as u64) else { return Ok(false) };
+    Ok(file.read_exact_at(&mut local, at).is_ok() && local == *row)
 }
 
 impl Kept {

@@ -300,6 +300,19 @@ impl Home {
         Ok(Opened { log: Box::new(log), ..opened })
     }
 
+    /// The cache file of a session of the store, with all of its lines.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn whole(&self, path: &Path) -> Result<PathBuf, StoreError> {
+        let Some((store, id)) = self.stored(path)? else { return Ok(path.to_owned()) };
+        let standing = store.server.look(&id).map_err(|fault| fault.at(path))?;
+        let (path, pages) = store.cache()?.file(&id, &standing, store.dynamic())?;
+        pages.bring(0, standing.bytes).map_err(StoreError::io(&path, "cannot be read"))?;
+        store.cache()?.record(&path, &pages, standing.lines, standing.bytes);
+        Ok(path)
+    }
+
     /// Deletes a session that is not open, as [`files::delete`].
     ///
     /// # Errors

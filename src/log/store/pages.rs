@@ -24,6 +24,9 @@ use std::{
 const LEAST: u64 = 256 << 10;
 const MOST: u64 = 4 << 20;
 
+/// The lines of a session and its size contradict each other.
+const LONGER: &str = "the lines in the store are longer than it says";
+
 /// A place between two lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark {
@@ -154,25 +157,40 @@ impl Pages {
 
     fn forward(&self, marks: &mut Marks, bytes: u64) -> io::Result<()> {
         for row in self.read(From::Line(marks.head.line), bytes)? {
-            if marks.are_whole() {
+            // The rows of one page may reach into those that are there.
+            if marks.head.line == marks.tail.line {
                 break;
             }
+            let at = marks.head.at + row.len() as u64;
+            if at > marks.tail.at {
+                return Err(self.changed(LONGER.to_owned()));
+            }
             self.file.write_all_at(&row, marks.head.at)?;
-            marks.head = Mark { line: marks.head.line + 1, at: marks.head.at + row.len() as u64 };
+            marks.head = Mark { line: marks.head.line + 1, at };
         }
-        Ok(())
+        self.meet(marks)
     }
 
     fn backward(&self, marks: &mut Marks, bytes: u64) -> io::Result<()> {
         for row in self.read(From::Before(marks.tail.line), bytes)? {
+            if marks.head.line == marks.tail.line {
+                break;
+            }
             let Some(at) = marks.tail.at.checked_sub(row.len() as u64).filter(|at| *at >= marks.head.at) else {
-                let what = "the lines in the store are longer than it says".to_owned();
-                return Err(self.changed(what));
+                return Err(self.changed(LONGER.to_owned()));
             };
             self.file.write_all_at(&row, at)?;
             marks.tail = Mark { line: marks.tail.line - 1, at };
         }
-        Ok(())
+        self.meet(marks)
+    }
+
+    /// Marks at one line are at one offset.
+    fn meet(&self, marks: &Marks) -> io::Result<()> {
+        if (marks.head.line == marks.tail.line) == (marks.head.at == marks.tail.at) {
+            return Ok(());
+        }
+        Err(self.changed("the lines in the store are shorter than it says".to_owned()))
     }
 
     fn read(&self, from: From, bytes: u64) -> io::Result<Vec<Vec<u8>>> {

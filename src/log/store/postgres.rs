@@ -131,6 +131,12 @@ impl fmt::Debug for Postgres {
     }
 }
 
+impl fmt::Display for Postgres {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.address.fmt(f)
+    }
+}
+
 /// A parameter of a statement with its type.
 type Typed<'a> = (&'a (dyn ToSql + Sync), Type);
 
