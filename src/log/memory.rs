@@ -8,11 +8,17 @@ use super::{
     header::{self, header_line},
     sealed::Blocking,
     source::Source,
+    store::{
+        memory::Database,
+        rows,
+        server::{About, Fault, Server as _},
+        stored::Stored,
+    },
     writer::Medium,
 };
 use crate::{
     conversation::entry::{Entry, Header, Stamp, timestamp},
-    ids::EntryId,
+    ids::{EntryId, SessionId},
 };
 use jiff::Timestamp;
 use std::{
@@ -74,6 +80,8 @@ struct Content {
     /// Files up to this size are indexed when they are opened, in bytes.
     indexed_at_once: u64,
     faults: Faults,
+    /// The database that has the lines. The file is a cache of them.
+    store: Option<Database>,
     /// Bytes of another program that come right before the next append.
     racing: Vec<u8>,
     /// Bytes of another program that come while the owner waits for them.
@@ -130,6 +138,7 @@ impl Disk {
             opened: 0,
             indexed_at_once: 0,
             faults: Faults::default(),
+            store: None,
             racing: Vec::new(),
             on_their_way: Vec::new(),
             torn: Vec::new(),
@@ -137,11 +146,66 @@ impl Disk {
         })))
     }
 
+    /// Keeps the lines in a database from here on. Each opening makes the file of them anew.
+    ///
+    /// # Errors
+    /// When the database refuses them.
+    pub fn keep_in(&self, database: &Database) -> Result<(), StoreError> {
+        let found = header::of(Path::new(NAME), &self.shared())?;
+        let about = About {
+            id: found.header.id,
+            name: format!("memory/{NAME}"),
+            cwd: found.header.cwd,
+            created: found.header.timestamp,
+            parent: None,
+        };
+        let bytes = self.bytes();
+        let mut batches = vec![rows::of(&bytes).map(<[u8]>::to_vec).collect::<Vec<_>>()];
+        let server = database.connected(0, 0);
+        let held = server.create(&about, &mut || Ok(batches.pop().unwrap_or_default()));
+        server.release(&held.map_err(|fault| fault.at(Path::new(NAME)))?);
+        self.content().store = Some(database.clone());
+        Ok(())
+    }
+
+    /// Opens a session of a database.
+    fn open_stored(&self, database: &Database) -> Result<Opened, StoreError> {
+        /// Attempts of a request before it is refused.
+        const PATIENCE: u32 = 2;
+        let at = |fault: Fault| fault.at(Path::new(NAME));
+        let number = {
+            let mut content = self.content();
+            content.opened += 1;
+            content.owner = Some(content.opened);
+            content.opened
+        };
+        let owner = Owner { disk: self.clone(), number };
+        // The lock of the file is no part of it.
+        let server = database.connected(u32::try_from(number).unwrap_or(u32::MAX), PATIENCE);
+        let id = header::of(Path::new(NAME), &self.shared())?.header.id;
+        let held = server.take(&id).map_err(at)?;
+        {
+            let mut content = self.content();
+            content.bytes = database.file(&id).unwrap_or_default().into();
+            content.synced = content.bytes.length();
+        }
+        let bytes = self.shared();
+        let found = header::of(Path::new(NAME), &bytes)?;
+        let source = Source::of(NAME.into(), bytes.clone(), &found);
+        let (indexed_at_once, left_behind) = (self.content().indexed_at_once, held.left_behind.clone());
+        let medium = Stored::new(NAME.into(), owner, Arc::new(server), held, bytes);
+        files::load(source, found, indexed_at_once, medium, left_behind, &Blocking::is_allowed_here())
+    }
+
     /// Opens the file for reading and appending, like a large file without its index.
     ///
     /// # Errors
-    /// `Locked` while another log owns it; those of a file on disk.
+    /// `Locked` while another log owns it; those of a file on disk, and those of a database that has the lines.
     pub fn open(&self) -> Result<Opened, StoreError> {
+        let store = self.content().store.clone();
+        if let Some(database) = store {
+            return self.open_stored(&database);
+        }
         let (owner, indexed_at_once, left_behind) = {
             let mut content = self.content();
             if content.owner.is_some() {
@@ -165,6 +229,10 @@ impl Disk {
     /// Those of a file on disk.
     pub fn open_read_only(&self) -> Result<Opened, StoreError> {
         let indexed_at_once = self.content().indexed_at_once;
+        let store = self.content().store.clone();
+        if let Some(file) = store.and_then(|database| database.file(&self.id()?)) {
+            self.content().bytes = file.into();
+        }
         let bytes = self.shared();
         let found = header::of(Path::new(NAME), &bytes)?;
         files::follow(Source::of(NAME.into(), bytes, &found), found, indexed_at_once, &Blocking::is_allowed_here())
@@ -223,7 +291,11 @@ impl Disk {
     /// Ends the owner without a word, like a kill: the lock is free, and its record stays. The log of the owner changes
     /// nothing from here on.
     pub fn crash(&self) {
-        self.content().owner = None;
+        let mut content = self.content();
+        let owner = content.owner.take();
+        if let (Some(owner), Some(database)) = (owner, &content.store) {
+            database.kill(u32::try_from(owner).unwrap_or(u32::MAX));
+        }
     }
 
     /// Ends the owner during its next append, which leaves this number of its bytes. With as many as the append has, the
@@ -246,6 +318,10 @@ impl Disk {
 
     /// Looks at the bytes that were made durable.
     pub fn durable<R>(&self, look: impl FnOnce(&[u8]) -> R) -> R {
+        let store = self.content().store.clone();
+        if let Some(database) = store {
+            return look(&self.id().and_then(|id| database.file(&id)).unwrap_or_default());
+        }
         let (bytes, synced) = {
             let content = self.content();
             (content.bytes.clone(), content.synced)
@@ -262,7 +338,15 @@ impl Disk {
     /// Operations of the lock's record, outer ones first: those that the next owner finds.
     #[must_use]
     pub fn running(&self) -> Vec<Unfinished> {
-        self.content().running.clone()
+        let store = self.content().store.clone();
+        match store {
+            Some(database) => self.id().map(|id| database.running(&id)).unwrap_or_default(),
+            None => self.content().running.clone(),
+        }
+    }
+
+    fn id(&self) -> Option<SessionId> {
+        header::of(Path::new(NAME), &self.shared()).ok().map(|found| found.header.id)
     }
 
     /// Ids of the entries on whole lines, in file order. None where the file is no session.
@@ -345,7 +429,10 @@ impl Medium for Owner {
         }
         if let Some(left) = content.faults.torn_after.take() {
             content.write_as_another(&bytes[..left.min(bytes.len())]);
-            content.owner = None;
+            let owner = content.owner.take();
+            if let (Some(owner), Some(database)) = (owner, &content.store) {
+                database.kill(u32::try_from(owner).unwrap_or(u32::MAX));
+            }
             return Err(io::Error::other("its owner has crashed"));
         }
         let room = content.faults.room.unwrap_or(usize::MAX).min(bytes.len());

@@ -654,7 +654,7 @@ mod tests {
     use crate::{
         ask::{access::ModelAccess, routes::Routes},
         ids::EntryId,
-        log::{Access, Appended, Grown, Register, Stats, Unfinished, error::StoreError},
+        log::{Access, Appended, Grown, Register, Stats, Unfinished, error::StoreError, store::home::Home},
         models::windows::Windows,
         protocol::SessionCompact,
         session::{
@@ -728,7 +728,8 @@ mod tests {
         let lines: Vec<String> = [header.to_string()].into_iter().chain(messages()).collect();
         fs::write(&file, format!("{}\n", lines.join("\n"))).expect("a file");
         let params = serde_json::from_value(json!({"path": file})).expect("params");
-        let mut opened = open::load(&file, params, home.path(), &Layers::of(Vec::new()), &Blocking::is_allowed_here())
+        let sessions = Home::Folder(home.path().to_owned());
+        let mut opened = open::load(&file, params, &sessions, &Layers::of(Vec::new()), &Blocking::is_allowed_here())
             .unwrap_or_else(|failure| unreachable!("it opens: {failure}"));
         let records = Arc::new(Mutex::new(Vec::new()));
         opened.log = Box::new(Panicking { log: opened.log, records: records.clone() });

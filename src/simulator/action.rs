@@ -66,6 +66,9 @@ pub struct Setup {
     /// The provider of the session's model and its host, where they have a truth of their own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub truth: Option<Truth>,
+    /// Whether the lines are in a database. A full disk and a failed fsync are lost connections then, and no other program writes.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub stored: bool,
 }
 
 /// `compaction.speculative`.
@@ -127,6 +130,7 @@ impl Default for Setup {
             prices: Prices::Unknown,
             hooks: Hooking::default(),
             truth: None,
+            stored: false,
         }
     }
 }

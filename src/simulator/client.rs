@@ -143,6 +143,7 @@ fn drawn_setup(random: &mut SplitMix64, profile: Profile) -> Setup {
         prices: Prices::Unknown,
         hooks: Hooking::default(),
         truth: None,
+        stored: rights == Rights::Write && random.below(4) == 0,
     }
 }
 

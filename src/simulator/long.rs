@@ -138,6 +138,7 @@ fn drawn(random: &mut SplitMix64) -> Setup {
         prices: Prices::Unknown,
         hooks: Hooking::default(),
         truth: None,
+        stored: false,
     }
 }
 

@@ -477,7 +477,7 @@ impl Observer {
             // The requests of a lost write.
             Answer::Failed(Failure::Internal(_)) if self.turns.is_lost() => Ok(()),
             Answer::Failed(Failure::Internal(what)) => broken(Rule::NoDefect, format!("{}: {what}", asked.method)),
-            Answer::Failed(Failure::Storage { .. }) => {
+            Answer::Failed(Failure::Storage { .. } | Failure::Store { .. }) => {
                 self.marks.write_failed = true;
                 Ok(())
             }

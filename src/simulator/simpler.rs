@@ -107,6 +107,9 @@ pub fn simpler_setup(setup: &Setup) -> Vec<Setup> {
     if setup.switches {
         add(&|it| it.switches = false);
     }
+    if setup.stored {
+        add(&|it| it.stored = false);
+    }
     for models in small(setup.models) {
         add(&|it| it.models = models);
     }

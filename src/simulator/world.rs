@@ -22,7 +22,10 @@ use crate::{
     ask::{access::ModelAccess, clock::Clock as _, virtual_clock::VirtualClock},
     ids::ModelRef,
     ids::random::SplitMix64,
-    log::memory::{Disk, Unconfirmed},
+    log::{
+        memory::{Disk, Unconfirmed},
+        store::memory::{Database, Loss},
+    },
     models::{
         learned::{Address, Change, LearnedWindow, Server, WindowOrigin},
         windows::Windows,
@@ -82,6 +85,8 @@ pub struct World<'a> {
     /// Number of equal actions so far, by their hash.
     equal: HashMap<u64, u64>,
     pub(super) disk: Disk,
+    /// The database with the lines, where the file is a cache.
+    pub(super) database: Option<Database>,
     access: Arc<ModelAccess>,
     models: Models,
     surroundings: Surroundings,
@@ -183,6 +188,10 @@ impl<'a> World<'a> {
             observer.knows(truth);
         }
         let (disk, ids) = setup::disk(setup);
+        let database = setup.stored.then(Database::default);
+        if let Some(database) = &database {
+            disk.keep_in(database).unwrap_or_else(|error| unreachable!("the database is empty: {error}"));
+        }
         let mut view = View::new(setup::header().id, ids);
         view.exchanges = Exchanges::with(setup.truth);
         let surroundings = Surroundings {
@@ -206,6 +215,7 @@ impl<'a> World<'a> {
             random: SplitMix64::new(seed),
             equal: HashMap::new(),
             disk,
+            database,
             access,
             models,
             surroundings,
@@ -263,6 +273,12 @@ impl<'a> World<'a> {
             Action::OthersIdle(millis) => self.surroundings.others_idle = Duration::from_millis(*millis),
             Action::FileTouched => self.urge(Urgent::FileTouched),
             Action::Other(write) => self.write_as_another(write),
+            Action::Room(number) if self.database.is_some() => self.lose(*number),
+            Action::MakeRoom if self.database.is_some() => self.reach(),
+            Action::FailSync(unsynced) if self.database.is_some() => {
+                let loss = if *unsynced == Unsynced::Kept { Loss::After } else { Loss::Late };
+                self.database.iter().for_each(|database| database.lose([loss]));
+            }
             Action::Room(bytes) => self.disk.leave_room(*bytes as usize),
             Action::MakeRoom => self.disk.make_room(),
             Action::FailSync(unsynced) => self.disk.fail_sync_once(match unsynced {
@@ -292,8 +308,32 @@ impl<'a> World<'a> {
         }
     }
 
+    /// Loses the next requests to the database, in the ways that a number gives.
+    fn lose(&self, number: u32) {
+        let mut random = SplitMix64::new(u64::from(number));
+        let losses: Vec<Loss> = (0..=random.below(8))
+            .map(|_| match random.below(6) {
+                0 => Loss::Unsent,
+                1 => Loss::Before,
+                2 => Loss::After,
+                3 => Loss::Late,
+                _ => Loss::None,
+            })
+            .collect();
+        self.database.iter().for_each(|database| database.lose(losses.iter().copied()));
+    }
+
+    /// The database can be reached again, and changes that were on their way arrive.
+    fn reach(&self) {
+        if let Some(database) = &self.database {
+            database.recover();
+            database.arrive();
+        }
+    }
+
     fn write_as_another(&mut self, write: &OtherWrite) {
-        if self.surroundings.rights == Rights::Ephemeral {
+        // The cache of a store belongs to its process.
+        if self.surroundings.rights == Rights::Ephemeral || self.database.is_some() {
             return;
         }
         let disk = &self.disk;
@@ -355,6 +395,7 @@ impl<'a> World<'a> {
         self.surroundings.kill = None;
         (self.surroundings.panic, self.surroundings.fails_read) = (None, false);
         self.disk.make_room();
+        self.reach();
         self.act(&Action::Other(OtherWrite::Rest))?;
         if self.life.is_none() {
             self.open(self.surroundings.rights)?;

@@ -54,7 +54,7 @@ fn serves_while_a_library_prints() {
             thread::sleep(Duration::from_millis(1));
         }
     });
-    let code = abridged::daemon::serve::serve(None, None, None).expect("it serves");
+    let code = abridged::daemon::serve::serve(None, None, None, None).expect("it serves");
     // libtest would print its own opinion.
     std::process::exit(code);
 }

@@ -24,7 +24,7 @@ use crate::{
     log::{Unfinished, error::StoreError},
 };
 use batch::{Batches, Order};
-use connection::{Connection, LONGEST_REQUEST};
+use connection::Connection;
 use std::{
     collections::HashMap,
     fmt,
@@ -50,8 +50,20 @@ const LONGEST_SILENCE: f64 = 15.0;
 /// The time for which a request waits for a server that is away.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// The longest time that a request may take. A server that does not answer for longer counts as away.
+const LONGEST_REQUEST: Duration = Duration::from_secs(10);
+
+/// The slowest connection that counts as one, in bytes per second.
+const SLOWEST: u64 = 1 << 20;
+
+/// The time after which a lock that is free is tried again: its owner may have lost that one connection, and takes it again.
+const SECOND_LOOK: Duration = Duration::from_millis(300);
+
 /// The most attempts of one request.
 const MOST_ATTEMPTS: u32 = 100;
+
+/// The most bytes that a request of the common connection asks for.
+const READ_AT_ONCE: u64 = 4 << 20;
 
 /// The most rows of one page.
 const MOST_ROWS: i64 = 8_192;
@@ -92,9 +104,18 @@ struct Inner {
     /// The server tells of new rows.
     notifies: AtomicBool,
     /// The daemon is registered.
-    registered: watch::Sender<bool>,
+    registered: watch::Sender<Registered>,
     health: Health,
     followed: Mutex<HashMap<String, Follow>>,
+}
+
+/// Whether the row of this daemon is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Registered {
+    NotYet,
+    Yes,
+    /// The server refuses it.
+    Refused(Fault),
 }
 
 /// A session that is followed.
@@ -154,7 +175,7 @@ impl Postgres {
             checking: AsyncMutex::default(),
             locks: AtomicBool::new(false),
             notifies: AtomicBool::new(false),
-            registered: watch::channel(false).0,
+            registered: watch::channel(Registered::NotYet).0,
             health: Health::default(),
             followed: Mutex::default(),
         });
@@ -205,6 +226,9 @@ impl Postgres {
     pub fn id_of(&self, name: &str) -> Result<SessionId, Fault> {
         let (inner, name) = (self.inner.clone(), name.to_owned());
         self.wait(async move {
+            if name.contains('\0') {
+                return Err(Fault::Missing);
+            }
             let rows = inner.ask("SELECT id FROM @.session WHERE name = $1", &[(&name, Type::TEXT)]).await?;
             let id: String = rows.first().ok_or(Fault::Missing)?.get(0);
             Ok(SessionId::from(id.as_str()))
@@ -249,7 +273,7 @@ impl Inner {
         let (client, is_new) = self.health.saw(self.common.client().await)?;
         let checked = self.checking.lock().await;
         if self.identity.get().is_none() {
-            let identity = within(schema::prepare(self, &client), &self.common).await?;
+            let identity = self.within(schema::prepare(self, &client), 0, &self.common).await?;
             let _ = self.identity.set(identity);
         }
         drop(checked);
@@ -268,11 +292,14 @@ impl Inner {
             let rows = client.query_typed(&sql, parameters).await;
             rows.map_err(|error| faults::of(&error))
         };
-        within(asked, &self.common).await
+        self.within(asked, READ_AT_ONCE, &self.common).await
     }
 
     /// The row of a session: how it stands, and who owns it.
     async fn find(&self, id: &SessionId) -> Result<Found, Fault> {
+        if id.as_str().contains('\0') {
+            return Err(Fault::Missing);
+        }
         let rows = self.ask(FIND, &[(&id.as_str(), Type::TEXT)]).await?;
         rows.first().map(Found::of).ok_or(Fault::Missing)
     }
@@ -290,10 +317,7 @@ impl Inner {
 
     /// Makes this daemon the owner of a session, where its owner is gone.
     async fn take(&self, id: &SessionId) -> Result<Held, Fault> {
-        let mut registered = self.registered.subscribe();
-        if tokio::time::timeout(PATIENCE, registered.wait_for(|it| *it)).await.is_err() {
-            return Err(self.health.reason());
-        }
+        self.is_registered().await?;
         // Another daemon may take it between the look and the change.
         for _ in 0..8 {
             let found = self.find(id).await?;
@@ -317,6 +341,17 @@ impl Inner {
         Err(Fault::Refused { why: "several daemons take it at once; try again".to_owned(), retryable: true })
     }
 
+    /// Waits until this daemon is registered: an owner without a row counts as gone.
+    async fn is_registered(&self) -> Result<(), Fault> {
+        let mut registered = self.registered.subscribe();
+        let known = registered.wait_for(|it| *it != Registered::NotYet);
+        match tokio::time::timeout(PATIENCE, known).await.map(|known| known.map(|it| it.clone())) {
+            Ok(Ok(Registered::Refused(fault))) => Err(fault),
+            Ok(_) => Ok(()),
+            Err(_) => Err(Fault::Away("it does not answer".to_owned())),
+        }
+    }
+
     /// Whether an owner may still write.
     async fn is_alive(&self, owner: &FoundOwner) -> Result<bool, Fault> {
         let Some((lock, silence)) = owner.renewed.filter(|_| owner.id != self.me.id) else { return Ok(false) };
@@ -327,7 +362,15 @@ impl Inner {
         if !self.locks.load(Ordering::Relaxed) {
             return Ok(true);
         }
-        // Free at once, because the statement is the transaction.
+        if self.is_locked(lock).await? {
+            return Ok(true);
+        }
+        tokio::time::sleep(SECOND_LOOK).await;
+        self.is_locked(lock).await
+    }
+
+    /// Whether a daemon holds its lock. The lock is free again at once, because the statement is the transaction.
+    async fn is_locked(&self, lock: i64) -> Result<bool, Fault> {
         let rows = self.ask("SELECT pg_try_advisory_xact_lock($1)", &[(&lock, Type::INT8)]).await?;
         Ok(!rows.first().is_some_and(|row| row.get(0)))
     }
@@ -385,6 +428,7 @@ impl Inner {
         batches: &mut tokio::sync::mpsc::Receiver<Vec<Vec<u8>>>,
     ) -> Result<Held, Fault> {
         let id = sound_id(&about.id)?;
+        self.is_registered().await?;
         let (me, epoch) = (self.me.id.clone(), 1_i64);
         let created = self
             .transaction(async |client| {
@@ -539,13 +583,17 @@ impl Health {
         }
     }
 
+    /// The server did not answer for so long.
+    #[expect(clippy::disallowed_methods, reason = "the time of an outage")]
+    fn was_silent(&self, longest: Duration, fault: &Fault) {
+        let since = Instant::now().checked_sub(longest).unwrap_or_else(Instant::now);
+        lock(&self.away).get_or_insert(Away { since, told: false });
+        self.fails(fault);
+    }
+
     #[expect(clippy::disallowed_methods, reason = "the time of an outage")]
     fn is_hopeless(&self) -> bool {
         lock(&self.away).as_ref().is_some_and(|away| away.since.elapsed() > PATIENCE)
-    }
-
-    fn reason(&self) -> Fault {
-        Fault::Away("it does not answer".to_owned())
     }
 
     fn tell(&self, outage: &Outage) {
@@ -570,13 +618,24 @@ fn certain(fault: Fault) -> Fault {
     }
 }
 
-/// A request that takes too long counts as cut off, and its connection is given up.
-async fn within<T>(request: impl Future<Output = Result<T, Fault>>, connection: &Connection) -> Result<T, Fault> {
-    match tokio::time::timeout(LONGEST_REQUEST, request).await {
-        Ok(done) => done,
-        Err(_) => {
-            connection.drop_client().await;
-            Err(Fault::Cut("no answer in 20 seconds".to_owned()))
+impl Inner {
+    /// A request that takes too long counts as cut off, its connection is given up, and the server counts as away since then.
+    /// `bytes` are those that it sends or asks for.
+    async fn within<T>(
+        &self,
+        request: impl Future<Output = Result<T, Fault>>,
+        bytes: u64,
+        connection: &Connection,
+    ) -> Result<T, Fault> {
+        let longest = LONGEST_REQUEST + Duration::from_secs(bytes / SLOWEST);
+        match tokio::time::timeout(longest, request).await {
+            Ok(done) => done,
+            Err(_) => {
+                connection.drop_client().await;
+                let fault = Fault::Cut(format!("no answer in {} seconds", longest.as_secs()));
+                self.health.was_silent(longest, &fault);
+                Err(fault)
+            }
         }
     }
 }

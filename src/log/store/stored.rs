@@ -1,5 +1,8 @@
 //! Writing a session of a store: each append goes to the local file and to the store, and counts when the store has it.
 
+#[cfg(test)]
+mod tests;
+
 use super::{
     cache::Cache,
     facts::Facts,
@@ -101,7 +104,6 @@ impl<M> Stored<M> {
     }
 
     fn attempt(&mut self, change: &Change<'_>) -> Result<(), Fault> {
-        let wanted = wanted(&self.held().standing, change);
         if self.unsettled != Unsettled::None {
             let known = self.held().standing;
             let held = self.server.settle(&self.held())?;
@@ -109,7 +111,7 @@ impl<M> Stored<M> {
             self.set_held(Held { standing: known.clone(), ..held });
             let current = std::mem::replace(&mut self.unsettled, Unsettled::None) == Unsettled::Current;
             // Nobody else writes in this epoch, so rows that are new are those of the change that was cut off.
-            if current && places(&standing) == places(&wanted) {
+            if current && places(&standing) == places(&wanted(&known, change)) {
                 self.reached(standing);
                 return Ok(());
             }
@@ -121,6 +123,7 @@ impl<M> Stored<M> {
         let changed = match change {
             Change::Append([]) => return Ok(()),
             Change::Append(rows) => {
+                let wanted = wanted(&held.standing, change);
                 self.server.append(&held, rows, Facts::of(rows, held.standing.lines)).map(|()| wanted)
             }
             Change::Rewrite(from, rows) => self.server.rewrite(&held, *from, rows),

@@ -137,7 +137,11 @@ impl Turns {
     pub fn refused(&self, asked: &Asked, failure: &Failure) -> Verdict {
         let may = matches!(
             failure,
-            Failure::Cancelled | Failure::Storage { .. } | Failure::NotFound { .. } | Failure::Overloaded { .. }
+            Failure::Cancelled
+                | Failure::Storage { .. }
+                | Failure::Store { .. }
+                | Failure::NotFound { .. }
+                | Failure::Overloaded { .. }
         );
         require(may || self.lost || !self.is_cancelled(asked.number), Rule::CancelledAnswer, || {
             format!("{} {} was cancelled, and is refused with {failure:?}", asked.method, asked.number)

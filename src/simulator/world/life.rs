@@ -11,6 +11,7 @@ use crate::{
         history::{History, library::Indexing},
         memory::Ephemeral,
         sealed::Blocking,
+        store::memory::Database,
     },
     protocol::{errors::Failure, types::CancelAnswer},
     session::{
@@ -147,6 +148,8 @@ impl World<'_> {
             Rights::Read => Access::Read,
             Rights::Ephemeral => Access::Ephemeral,
         };
+        // A session is opened when its database answers. Changes of the last life may arrive later.
+        self.database.iter().for_each(Database::recover);
         self.observer.opens(&self.disk, access)?;
         self.tampering.opens();
         let mut opened = self

@@ -1,6 +1,6 @@
 //! Appends of all sessions: those that wait are sent together, as one statement, so that they share a transaction.
 
-use super::{Inner, connection::Connection, faults, signed, within};
+use super::{Inner, connection::Connection, faults, signed};
 use crate::log::{
     Unfinished,
     store::{
@@ -140,27 +140,28 @@ impl Batch {
         for (held, operations) in &self.records {
             let running = serde_json::to_string(operations).unwrap_or_else(|_| "[]".to_owned());
             let running = crate::log::store::facts::sound(&running);
-            let text = inner.sql("UPDATE @.session SET running = $3 WHERE id = $1 AND epoch = $2");
+            let text = inner.sql("UPDATE @.session SET running = $3 WHERE id = $1 AND epoch >= $2 AND owner = $4");
             let parameters = [
                 (&held.id.as_str() as &(dyn tokio_postgres::types::ToSql + Sync), Type::TEXT),
                 (&held.epoch, Type::INT8),
                 (&running, Type::TEXT),
+                (&inner.me.id, Type::TEXT),
             ];
             let recorded = async { client.query_typed(&text, &parameters).await.map_err(|error| faults::of(&error)) };
-            if let Err(fault) = within(recorded, connection).await {
+            if let Err(fault) = inner.within(recorded, 0, connection).await {
                 tracing::warn!(?fault, "the operations that run could not be recorded");
             }
         }
         append(inner, connection, &client, self.appends).await;
         for (held, tell) in self.releases {
-            let text = inner.sql("UPDATE @.session SET owner = NULL WHERE id = $1 AND epoch = $2 AND owner = $3");
+            let text = inner.sql("UPDATE @.session SET owner = NULL WHERE id = $1 AND epoch >= $2 AND owner = $3");
             let parameters = [
                 (&held.id.as_str() as &(dyn tokio_postgres::types::ToSql + Sync), Type::TEXT),
                 (&held.epoch, Type::INT8),
                 (&inner.me.id, Type::TEXT),
             ];
             let released = async { client.query_typed(&text, &parameters).await.map_err(|error| faults::of(&error)) };
-            if let Err(fault) = within(released, connection).await {
+            if let Err(fault) = inner.within(released, 0, connection).await {
                 tracing::warn!(?fault, "a session could not be given up; it is free when this daemon ends");
             }
             let _ = tell.send(());
@@ -213,7 +214,8 @@ async fn send(
         sent.add(held.id.as_str(), held.epoch, held.standing.lines, rows, facts);
     }
     let added = async { sent.query(client, text).await.map_err(|error| faults::of(&error)) };
-    let added = within(added, connection).await;
+    let bytes = appends.iter().map(|append| rows::size(&append.rows)).sum();
+    let added = inner.within(added, bytes, connection).await;
     if let Err(fault) = &added {
         inner.health.fails(fault);
     }

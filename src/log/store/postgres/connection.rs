@@ -18,12 +18,9 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
-use tokio::sync::Mutex as AsyncMutex;
+use tokio::sync::{Mutex as AsyncMutex, Notify};
 use tokio_postgres::{AsyncMessage, Client, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
-
-/// The longest time that a request may take. A server that does not answer for longer counts as away.
-pub(super) const LONGEST_REQUEST: Duration = Duration::from_secs(20);
 
 /// The least time between two attempts to connect.
 const BETWEEN: Duration = Duration::from_millis(100);
@@ -34,6 +31,7 @@ pub(super) struct Connection {
     address: Address,
     state: AsyncMutex<State>,
     heard: Heard,
+    ended: Arc<Notify>,
 }
 
 #[derive(Debug, Default)]
@@ -67,12 +65,17 @@ impl Heard {
 
 impl Connection {
     pub(super) fn new(address: Address) -> Self {
-        Self { address, state: AsyncMutex::default(), heard: Heard::default() }
+        Self { address, state: AsyncMutex::default(), heard: Heard::default(), ended: Arc::default() }
     }
 
     /// The function that takes notifications.
     pub(super) fn heard(&self) -> &Heard {
         &self.heard
+    }
+
+    /// Waits until a client that was connected has ended.
+    pub(super) async fn ended(&self) {
+        self.ended.notified().await;
     }
 
     /// A client that is connected, and whether it is a new one.
@@ -136,7 +139,7 @@ impl Connection {
         S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
         T: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
     {
-        let heard = self.heard.clone();
+        let (heard, ended) = (self.heard.clone(), self.ended.clone());
         tokio::spawn(async move {
             loop {
                 match std::future::poll_fn(|context| connection.poll_message(context)).await {
@@ -150,6 +153,7 @@ impl Connection {
                     None => break,
                 }
             }
+            ended.notify_one();
         });
     }
 }

@@ -43,8 +43,23 @@ pub(super) fn unconnected(error: &Error) -> Fault {
             let why = format!("{} ({}); {advice}", refusal.message(), refusal.code().code());
             Fault::Refused { why, retryable: false }
         }
-        _ => Fault::Away(words(error)),
+        _ => misconfigured(&words(error)).unwrap_or_else(|| Fault::Away(words(error))),
     }
+}
+
+/// The fault of a connection that no later attempt makes.
+fn misconfigured(words: &str) -> Option<Fault> {
+    let advice = if words.contains("invalid peer certificate") {
+        "its certificate is not trusted, or is for another name: name the file of its root with sslrootcert in the address. The \
+         certificate needs the server's name as subjectAltName, and may be no root itself"
+    } else if words.contains("password missing") {
+        "it asks for a password: give it in PGPASSWORD, in the setting storePasswordCommand, or in the address"
+    } else if words.contains("server does not support TLS") {
+        "it has no TLS: turn it on at the server, or add sslmode=disable to the address"
+    } else {
+        return None;
+    };
+    Some(Fault::Refused { why: format!("{words}; {advice}"), retryable: false })
 }
 
 /// An error with its causes.

@@ -1,16 +1,16 @@
 //! The signs of life of this daemon: a row that is renewed, and a lock that the server frees with the connection.
 //!
 //! The lock belongs to a transaction that stays open, so that it holds through a pooler, too. The transaction has read and
-//! written nothing, so it keeps no old row from being removed. Where the server has no such locks, or a pooler ends the
+//! written nothing and has no snapshot, so it keeps no old row from being removed. Where the server has no such locks, or a pooler ends the
 //! transaction, the row alone counts.
 
-use super::{Follow, Inner, Typed, connection::Connection, lock};
+use super::{Follow, Inner, Registered, Typed, connection::Connection, lock};
 use crate::log::store::server::Fault;
 use std::{
     sync::{Arc, Weak, atomic::Ordering},
     time::Duration,
 };
-use tokio_postgres::{Client, types::Type};
+use tokio_postgres::{Client, SimpleQueryMessage, types::Type};
 
 /// The time between two looks at the connections.
 const ROUND: Duration = Duration::from_millis(500);
@@ -42,7 +42,11 @@ async fn run(inner: Weak<Inner>, connection: Connection) {
         }
         drop(inner);
         round = round.wrapping_add(1);
-        tokio::time::sleep(ROUND).await;
+        // A lock that is lost is taken again before another daemon looks twice.
+        tokio::select! {
+            () = tokio::time::sleep(ROUND) => {}
+            () = connection.ended() => tokio::time::sleep(Duration::from_millis(20)).await,
+        }
     }
 }
 
@@ -53,15 +57,22 @@ async fn look(
     round: u32,
 ) -> Result<(), Fault> {
     let is_held = holder.as_ref().is_some_and(|client| !client.is_closed());
-    let is_registered = *inner.registered.borrow();
+    let is_registered = *inner.registered.borrow() == Registered::Yes;
     if !is_held {
         *holder = hold(inner, connection).await?;
     }
     if !is_held || !is_registered || round.is_multiple_of(RENEWAL) {
-        renew(inner).await?;
-        if !is_registered {
-            inner.registered.send_replace(true);
-            forget(inner).await;
+        let renewed = renew(inner).await;
+        match &renewed {
+            Ok(()) if !is_registered => {
+                inner.registered.send_replace(Registered::Yes);
+                forget(inner).await;
+            }
+            // A role that only reads, or a replica: its sessions are followed, and none is taken.
+            Err(fault @ Fault::Refused { .. }) => {
+                inner.registered.send_replace(Registered::Refused(fault.clone()));
+            }
+            _ => {}
         }
     }
     // Notices of the server may be lost with a connection.
@@ -79,11 +90,18 @@ async fn hold(inner: &Inner, connection: &Connection) -> Result<Option<Arc<Clien
     let taken = async {
         client.batch_execute("BEGIN").await?;
         // Servers end transactions that do nothing, if they are told to; some do not know the setting.
-        let _ = client.batch_execute("SAVEPOINT s; SET LOCAL idle_in_transaction_session_timeout = 0").await;
-        let _ = client.batch_execute("ROLLBACK TO s; SET LOCAL idle_in_transaction_session_timeout = 0").await;
-        client.query_typed("SELECT pg_try_advisory_xact_lock($1)", &[(&inner.me.lock, Type::INT8)]).await
+        for setting in ["idle_in_transaction_session_timeout", "transaction_timeout"] {
+            let set = format!("SAVEPOINT setting; SET LOCAL {setting} = 0; RELEASE setting");
+            if client.batch_execute(&set).await.is_err() {
+                client.batch_execute("ROLLBACK TO setting").await?;
+            }
+        }
+        // A statement of the extended protocol leaves its portal open, and with it a snapshot that keeps old rows.
+        client.simple_query(&format!("SELECT pg_try_advisory_xact_lock({})", inner.me.lock)).await
     };
-    let is_taken = taken.await.is_ok_and(|rows| rows.first().is_some_and(|row| row.get(0)));
+    let is_true =
+        |message: &SimpleQueryMessage| matches!(message, SimpleQueryMessage::Row(row) if row.get(0) == Some("t"));
+    let is_taken = taken.await.is_ok_and(|messages| messages.iter().any(is_true));
     let parameters: [Typed<'_>; 1] = [(&inner.me.lock, Type::INT8)];
     let others = inner.ask("SELECT pg_try_advisory_xact_lock($1)", &parameters).await;
     let keeps_out = others.is_ok_and(|rows| rows.first().is_some_and(|row| !row.get::<_, bool>(0)));
@@ -106,9 +124,9 @@ async fn renew(inner: &Inner) -> Result<(), Fault> {
         (&pid, Type::INT8),
         (&env!("CARGO_PKG_VERSION"), Type::TEXT),
     ];
-    inner.ask(RENEW, &parameters).await?;
+    let renewed = inner.ask(RENEW, &parameters).await;
     watch(inner).await;
-    Ok(())
+    renewed.map(drop)
 }
 
 /// Asks the owners of the sessions that are followed to tell of new rows.

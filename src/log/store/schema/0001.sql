@@ -37,7 +37,6 @@ CREATE TABLE session (
     running text NOT NULL DEFAULT '[]',
     watched timestamptz
 );
-CREATE INDEX session_changed ON session (changed DESC, id);
 
 -- The lines of a session, each with its newline, in the order of its file.
 CREATE TABLE line (
