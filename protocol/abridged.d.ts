@@ -447,6 +447,18 @@ export interface SettingsInput {
   tokens?: TokenSettingsInput;
   /** Folders whose project settings are trusted. */
   trustedProjects?: string[];
+  /**
+   * The store of the sessions, in the place of the data folder: `postgres://user@host/database`. It counts when the
+   * daemon
+   * starts. The password may stand in it, in `PGPASSWORD`, or with `storePasswordCommand`.
+   */
+  store?: Secret | null;
+  /**
+   * A command whose first line of output is the password of the store: the program, then its arguments. No shell reads
+   * it. It
+   * runs for each connection.
+   */
+  storePasswordCommand?: string[] | null;
 }
 
 /** One model. */
@@ -2668,6 +2680,10 @@ export type ErrorData =
       retryable: boolean;
       /** Its process id, if the lock names one. */
       pid: number | null;
+      /** Its machine, where the session is in a store. */
+      host: string | null;
+      /** The time since which it owns the session, where that is in a store. */
+      since: string | null;
     }
   /** There is nothing to compact. */
   | {
@@ -2696,7 +2712,7 @@ export type ErrorData =
       /** HTTP status of the response, if there was one. */
       httpStatus: number | null;
     }
-  /** A file operation failed, or the session is read-only. */
+  /** An operation on a file or on the store failed, or the session is read-only. */
   | {
       code: "storage_error";
       retryable: boolean;
@@ -3537,6 +3553,18 @@ export interface Settings {
   tokens: TokenSettings;
   /** Folders whose project settings are trusted. */
   trustedProjects: string[];
+  /**
+   * The store of the sessions, in the place of the data folder: `postgres://user@host/database`. It counts when the
+   * daemon
+   * starts. The password may stand in it, in `PGPASSWORD`, or with `storePasswordCommand`.
+   */
+  store: Secret | null;
+  /**
+   * A command whose first line of output is the password of the store: the program, then its arguments. No shell reads
+   * it. It
+   * runs for each connection.
+   */
+  storePasswordCommand: string[] | null;
 }
 
 /** One model. */
@@ -4107,6 +4135,32 @@ export interface SettingsPatch {
   trustedProjects?:
     /** Folders whose project settings are trusted. */
     | string[]
+    | null;
+  /**
+   * The store of the sessions, in the place of the data folder: `postgres://user@host/database`. It counts when the
+   * daemon
+   * starts. The password may stand in it, in `PGPASSWORD`, or with `storePasswordCommand`.
+   */
+  store?:
+    /**
+     * The store of the sessions, in the place of the data folder: `postgres://user@host/database`. It counts when the
+     * daemon
+     * starts. The password may stand in it, in `PGPASSWORD`, or with `storePasswordCommand`.
+     */
+    | Secret | null
+    | null;
+  /**
+   * A command whose first line of output is the password of the store: the program, then its arguments. No shell reads
+   * it. It
+   * runs for each connection.
+   */
+  storePasswordCommand?:
+    /**
+     * A command whose first line of output is the password of the store: the program, then its arguments. No shell
+     * reads it. It
+     * runs for each connection.
+     */
+    | string[] | null
     | null;
 }
 
@@ -4751,6 +4805,10 @@ export type NoticeCode =
   | "context_not_reduced"
   /** The removal of a failed answer could not be stored. */
   | "failed_answer_kept"
+  /** The store does not answer. Appends are refused until it does. */
+  | "store_away"
+  /** The store answers again. */
+  | "store_back"
   /** New settings contradict those of the session. */
   | "settings_conflict"
   /** A settings file cannot be read. */

@@ -30,21 +30,18 @@ struct Arguments {
 enum Command {
     /// Serve JSON-RPC on stdin and stdout.
     ///
-    /// It is the default when stdin is not a terminal. The log has sizes, times and codes, and never payloads or keys.
+    /// The default without a terminal. The log has sizes, times and codes, no payloads.
     Serve {
         /// How frames stand in the stream.
         #[arg(long, value_enum, default_value_t = FramingArgument::Auto)]
         framing: FramingArgument,
-        /// Record the sessions into a new file, from which they can be replayed. It holds their whole conversations, like
-        /// their own files, and no keys. A file that is there already is refused.
+        /// Record the sessions into a new file, from which they can be replayed. It holds whole conversations and no keys.
         #[arg(long, env = "ABRIDGED_RECORD", value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
         record: Option<PathBuf>,
-        /// Write each frame of the wire into a new file, one a line, without keys; frames over 64 KiB are cut. A file that is
-        /// there already is refused.
+        /// Write each frame of the wire into a new file, one a line, without keys; frames over 64 KiB are cut.
         #[arg(long, env = "ABRIDGED_TRACE", value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
         trace: Option<PathBuf>,
-        /// Keep the sessions in a PostgreSQL database, in the place of the data folder: postgres://user@host/database. Default:
-        /// the setting store.
+        /// Keep the sessions in PostgreSQL: postgres://user@host/database. Default: the setting store.
         #[arg(long, env = "ABRIDGED_STORE", hide_env_values = true, value_name = "URL")]
         store: Option<String>,
     },
@@ -210,19 +207,16 @@ enum Command {
     },
     /// List the sessions of a data folder, the newest first.
     ///
-    /// Each stands below the session that it was made from, with its size, its age, and how full its context is. Only files and
-    /// locks are read.
-    ///
-    /// A context is measured as by watch: ~ stands before an estimate, ≥ where there may be more.
+    /// Each stands below the session that it was made from. A context is measured as by watch: ~ stands before an estimate, ≥ where
+    /// there may be more.
     Sessions {
         /// Those of all agents on this machine: also of pi, oh-my-pi, Claude Code, Codex, OpenCode and Gemini CLI.
         #[arg(long)]
         all: bool,
-        /// Those of the store at this address. Default: the setting store, else those of the data folder. --data and --all go before
-        /// it.
+        /// Those of a store. Default: the setting store.
         #[arg(long, env = "ABRIDGED_STORE", hide_env_values = true, value_name = "URL")]
         store: Option<String>,
-        /// Only sessions of a store with this text in title, folder or first request, or with its words in a message.
+        /// Only those of a store with this text.
         #[arg(long, value_name = "TEXT", conflicts_with_all = ["all", "data"])]
         search: Option<String>,
         /// Only sessions with this working folder.

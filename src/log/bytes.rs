@@ -2,9 +2,9 @@
 
 #![expect(clippy::disallowed_methods, reason = "looks at session files")]
 
-use crate::log::store::pages::Pages;
 use rustix::{fs::SeekFrom, io::Errno};
 use std::{
+    fmt,
     fs::{self, File},
     io,
     os::unix::fs::{FileExt, MetadataExt},
@@ -19,8 +19,20 @@ pub enum Bytes {
     File(Arc<File>),
     /// Of a file in memory.
     Memory(Shared),
-    /// Of a session of a store, whose local file may lack lines.
-    Paged(Arc<Pages>),
+    /// Of a file that lacks bytes until they are read.
+    Paged(Arc<dyn Paged>),
+}
+
+/// A file whose bytes are brought when they are read.
+pub trait Paged: fmt::Debug + Send + Sync {
+    /// The file. It has its whole length.
+    fn file(&self) -> &Arc<File>;
+
+    /// Makes sure that it has the bytes from one offset to another.
+    ///
+    /// # Errors
+    /// When they cannot be brought.
+    fn bring(&self, from: u64, to: u64) -> io::Result<()>;
 }
 
 /// The bytes of a file in memory, which its readers and its writer share.
@@ -78,7 +90,10 @@ impl Bytes {
                 buffer[..length].copy_from_slice(&there[..length]);
                 Ok(length)
             }
-            Self::Paged(pages) => pages.read_at(buffer, offset),
+            Self::Paged(pages) => {
+                pages.bring(offset, offset.saturating_add(buffer.len() as u64))?;
+                Self::File(pages.file().clone()).read_at(buffer, offset)
+            }
         }
     }
 

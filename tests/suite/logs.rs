@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use std::{collections::BTreeMap, fs, io::Write as _, path::PathBuf};
 
 /// A file that outlives its logs.
-trait Medium {
+pub trait Medium {
     fn open(&self) -> Result<files::Opened, StoreError>;
     fn open_read_only(&self) -> Result<files::Opened, StoreError>;
     fn write_as_another(&self, bytes: &[u8]);
@@ -91,7 +91,7 @@ fn media_of(bytes: &[u8]) -> [Box<dyn Medium>; 3] {
     [Box::new(File { path, _folder: folder }), Box::new(Disk::of(bytes.to_vec())), Box::new(indexed)]
 }
 
-fn media() -> [Box<dyn Medium>; 3] {
+pub fn media() -> [Box<dyn Medium>; 3] {
     let disk = Disk::new(header(), &[]).expect("a disk");
     media_of(&disk.bytes())
 }
@@ -202,7 +202,7 @@ fn tree(session: &mut Session) -> BTreeMap<String, Vec<String>> {
 }
 
 #[derive(Debug, Clone)]
-enum Step {
+pub enum Step {
     /// The session appends behind its leaf.
     Append,
     /// The session appends behind an entry of its path.
@@ -235,9 +235,9 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 /// The path after each step, the paths to all entries at the end, and the ids of a second reader's path.
-type Played = (Vec<Vec<String>>, BTreeMap<String, Vec<String>>, Vec<String>);
+pub type Played = (Vec<Vec<String>>, BTreeMap<String, Vec<String>>, Vec<String>);
 
-fn play(medium: &dyn Medium, steps: &[Step]) -> Played {
+pub fn play(medium: &dyn Medium, steps: &[Step]) -> Played {
     let mut session = Session::open(medium);
     let mut reader = medium.open_read_only().expect("it opens");
     let mut paths = Vec::new();

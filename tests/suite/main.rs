@@ -116,6 +116,7 @@ mod shortened;
 mod sparse;
 mod stdout;
 mod storage;
+mod stored;
 mod stray_results;
 mod styles;
 mod subscribing;

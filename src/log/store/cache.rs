@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     ids::SessionId,
-    log::{error::StoreError, files, names::beside},
+    log::{bytes::Paged as _, error::StoreError, files, names::beside},
     regular,
 };
 use serde::{Deserialize, Serialize};
@@ -68,7 +68,7 @@ impl Cache {
             let held = regular::open_or_make(&folder.join("held"))?;
             match held.try_lock() {
                 Ok(()) => {
-                    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok();
+                    let boot = boot();
                     return Ok(Self { sessions: folder.join("sessions"), store, boot, _held: held });
                 }
                 Err(TryLockError::WouldBlock) => {}
@@ -164,6 +164,12 @@ impl Cache {
             }
         }
     }
+}
+
+/// The start of the machine, where the system names it.
+fn boot() -> Option<String> {
+    let id = regular::read(Path::new("/proc/sys/kernel/random/boot_id"), 64).ok()?;
+    String::from_utf8(id).ok()
 }
 
 /// Whether the last line before a place is the same in a file and in the store. Lines have ids, so those before it are the

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     ids::{EntryId, SessionId},
-    log::{Access, Appended, Grown, Log, Register, Stats, error::StoreError},
+    log::{Access, Appended, Grown, Log, Register, Stats, bytes::Paged as _, error::StoreError},
 };
 use std::{os::unix::fs::FileExt, path::PathBuf, sync::Arc};
 

@@ -13,7 +13,7 @@ use crate::{
     ids::SessionId,
     log::{
         Log,
-        bytes::Bytes,
+        bytes::{Bytes, Paged as _},
         error::StoreError,
         files::{self, Opened, Owned, Sink},
         header::{self, Found},
@@ -96,7 +96,7 @@ impl Store {
     /// Those of the store.
     pub fn list(&self, order: ListOrder) -> Result<Vec<(Listed, PathBuf)>, StoreError> {
         let cache = self.cache()?;
-        let listed = self.server.list(order).map_err(|fault| fault.at(&self.root))?;
+        let listed = self.server.list(&order).map_err(|fault| fault.at(&self.root))?;
         Ok(listed.into_iter().filter_map(|it| cache.path(&it.name).ok().map(|path| (it, path))).collect())
     }
 

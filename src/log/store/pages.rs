@@ -7,7 +7,10 @@
 #![expect(clippy::disallowed_methods, reason = "writes cache files")]
 
 use super::server::{From, Server};
-use crate::{ids::SessionId, log::error::StoreError};
+use crate::{
+    ids::SessionId,
+    log::{bytes::Paged, error::StoreError},
+};
 use serde::{Deserialize, Serialize};
 use std::{
     fs::File,
@@ -90,12 +93,6 @@ impl Pages {
         }
     }
 
-    /// The local file.
-    #[must_use]
-    pub fn file(&self) -> &Arc<File> {
-        &self.file
-    }
-
     /// The lines that are there.
     #[must_use]
     pub fn marks(&self) -> Marks {
@@ -111,43 +108,6 @@ impl Pages {
     /// The owner replaced lines at the end, which the local file has.
     pub fn has_generation(&self, generation: i64) {
         self.generation.store(generation, Ordering::Relaxed);
-    }
-
-    /// Makes sure that the local file has the bytes from one offset to another.
-    ///
-    /// # Errors
-    /// When the store cannot be read. The error has a `StoreError` in it.
-    pub fn bring(&self, from: u64, to: u64) -> io::Result<()> {
-        if self.has(from, to) {
-            return Ok(());
-        }
-        let mut marks = self.lock();
-        while !self.has(from, to) {
-            let step = self.step.load(Ordering::Relaxed);
-            self.step.store((step * 2).min(MOST), Ordering::Relaxed);
-            let (before, after) = (from.saturating_sub(marks.head.at), marks.tail.at.saturating_sub(to));
-            match before <= after {
-                true => self.forward(&mut marks, step)?,
-                false => self.backward(&mut marks, step)?,
-            }
-            self.head.store(marks.head.at, Ordering::Release);
-            self.tail.store(marks.tail.at, Ordering::Release);
-        }
-        Ok(())
-    }
-
-    /// Reads up to as many bytes as the buffer has.
-    ///
-    /// # Errors
-    /// When the store or the local file cannot be read.
-    pub fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        self.bring(offset, offset.saturating_add(buffer.len() as u64))?;
-        loop {
-            match self.file.read_at(buffer, offset) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                other => return other,
-            }
-        }
     }
 
     fn has(&self, from: u64, to: u64) -> bool {
@@ -208,5 +168,30 @@ impl Pages {
 
     fn lock(&self) -> MutexGuard<'_, Marks> {
         self.marks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Paged for Pages {
+    fn file(&self) -> &Arc<File> {
+        &self.file
+    }
+
+    fn bring(&self, from: u64, to: u64) -> io::Result<()> {
+        if self.has(from, to) {
+            return Ok(());
+        }
+        let mut marks = self.lock();
+        while !self.has(from, to) {
+            let step = self.step.load(Ordering::Relaxed);
+            self.step.store((step * 2).min(MOST), Ordering::Relaxed);
+            let (before, after) = (from.saturating_sub(marks.head.at), marks.tail.at.saturating_sub(to));
+            match before <= after {
+                true => self.forward(&mut marks, step)?,
+                false => self.backward(&mut marks, step)?,
+            }
+            self.head.store(marks.head.at, Ordering::Release);
+            self.tail.store(marks.tail.at, Ordering::Release);
+        }
+        Ok(())
     }
 }

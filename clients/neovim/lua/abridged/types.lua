@@ -584,8 +584,10 @@
 
 ---@class abridged.ErrorData.locked Another process owns the session.
 ---@field code "locked"
+---@field host? string Its machine, where the session is in a store.
 ---@field pid? integer Its process id, if the lock names one.
 ---@field retryable boolean
+---@field since? string The time since which it owns the session, where that is in a store.
 
 ---@class abridged.ErrorData.nothing_to_compact There is nothing to compact.
 ---@field code "nothing_to_compact"
@@ -605,7 +607,7 @@
 ---@field provider? string Name of the provider; null for a service of which no model is known.
 ---@field retryable boolean
 
----@class abridged.ErrorData.storage_error A file operation failed, or the session is read-only.
+---@class abridged.ErrorData.storage_error An operation on a file or on the store failed, or the session is read-only.
 ---@field code "storage_error"
 ---@field errno? integer The system's error number, for an error of the operating system.
 ---@field path string Path of the file.
@@ -1132,7 +1134,7 @@
 ---@alias abridged.Nothing table
 
 --- The subject of a notice, for programs. The names are stable. A later version may add some, so a reader takes a notice with another code for one that it has no action for.
----@alias abridged.NoticeCode "usage_not_believed"|"window_learned"|"window_doubted"|"windows_not_kept"|"cold_resume"|"output_limited"|"prompt_cut"|"answer_cut_off"|"messages_shortened"|"quality_may_degrade"|"speculation_rests"|"auto_compaction_resumes"|"token_ceiling_reached"|"handoff_not_automatic"|"handoff_compacted"|"document_extracted"|"handoff_failed"|"navigation_failed"|"branch_summary_extracted"|"branch_not_summarized"|"reference_failed"|"reference_extracted"|"operation_interrupted"|"session_branched"|"file_changed"|"costs_not_recorded"|"after_turn_not_recorded"|"context_not_reduced"|"failed_answer_kept"|"settings_conflict"|"settings_broken"|"setting_invalid"|"setting_clamped"|"setting_unknown"|"setting_untrusted"|"prompt_invalid"|"prompt_unknown"|"prompt_untrusted"|"hooks_invalid"|"params_ignored"|"notifications_dropped"|"recording_ended"|"trace_ended"
+---@alias abridged.NoticeCode "usage_not_believed"|"window_learned"|"window_doubted"|"windows_not_kept"|"cold_resume"|"output_limited"|"prompt_cut"|"answer_cut_off"|"messages_shortened"|"quality_may_degrade"|"speculation_rests"|"auto_compaction_resumes"|"token_ceiling_reached"|"handoff_not_automatic"|"handoff_compacted"|"document_extracted"|"handoff_failed"|"navigation_failed"|"branch_summary_extracted"|"branch_not_summarized"|"reference_failed"|"reference_extracted"|"operation_interrupted"|"session_branched"|"file_changed"|"costs_not_recorded"|"after_turn_not_recorded"|"context_not_reduced"|"failed_answer_kept"|"store_away"|"store_back"|"settings_conflict"|"settings_broken"|"setting_invalid"|"setting_clamped"|"setting_unknown"|"setting_untrusted"|"prompt_invalid"|"prompt_unknown"|"prompt_untrusted"|"hooks_invalid"|"params_ignored"|"notifications_dropped"|"recording_ended"|"trace_ended"
 
 ---@class abridged.NoticeParams Params of `notice`.
 ---@field code abridged.NoticeCode Its subject, for programs.
@@ -1669,6 +1671,8 @@
 ---@field prune abridged.PruneSettings Pruning of old tool results.
 ---@field redaction abridged.RedactionSettings Redaction of secrets in summaries.
 ---@field retry abridged.RetrySettings Retries of transient errors.
+---@field store? abridged.Secret The store of the sessions, in the place of the data folder: `postgres://user@host/database`. It counts when the daemon starts. The password may stand in it, in `PGPASSWORD`, or with `storePasswordCommand`.
+---@field storePasswordCommand? string[] A command whose first line of output is the password of the store: the program, then its arguments. No shell reads it. It runs for each connection.
 ---@field tokens abridged.TokenSettings Estimation of tokens.
 ---@field tools abridged.ToolSettings The tools of agents.
 ---@field trustedProjects string[] Folders whose project settings are trusted.
@@ -1685,6 +1689,8 @@
 ---@field prune? abridged.PruneSettingsInput Pruning of old tool results.
 ---@field redaction? abridged.RedactionSettingsInput Redaction of secrets in summaries.
 ---@field retry? abridged.RetrySettingsInput Retries of transient errors.
+---@field store? abridged.Secret The store of the sessions, in the place of the data folder: `postgres://user@host/database`. It counts when the daemon starts. The password may stand in it, in `PGPASSWORD`, or with `storePasswordCommand`.
+---@field storePasswordCommand? string[] A command whose first line of output is the password of the store: the program, then its arguments. No shell reads it. It runs for each connection.
 ---@field tokens? abridged.TokenSettingsInput Estimation of tokens.
 ---@field tools? abridged.ToolSettingsInput The tools of agents.
 ---@field trustedProjects? string[] Folders whose project settings are trusted.
@@ -1755,6 +1761,8 @@
 ---@field prune? abridged.SettingsPatch.prune.1 Pruning of old tool results.
 ---@field redaction? abridged.SettingsPatch.redaction.1 Redaction of secrets in summaries.
 ---@field retry? abridged.SettingsPatch.retry.1 Retries of transient errors.
+---@field store? abridged.Secret The store of the sessions, in the place of the data folder: `postgres://user@host/database`. It counts when the daemon starts. The password may stand in it, in `PGPASSWORD`, or with `storePasswordCommand`.
+---@field storePasswordCommand? string[] A command whose first line of output is the password of the store: the program, then its arguments. No shell reads it. It runs for each connection.
 ---@field tokens? abridged.SettingsPatch.tokens.1 Estimation of tokens.
 ---@field tools? abridged.SettingsPatch.tools.1 The tools of agents.
 ---@field trustedProjects? string[] Folders whose project settings are trusted.

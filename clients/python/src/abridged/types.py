@@ -203,6 +203,14 @@ class SettingsInput(TypedDict):
     """Estimation of tokens."""
     trustedProjects: NotRequired[list[str]]
     """Folders whose project settings are trusted."""
+    store: NotRequired[Secret | None]
+    """The store of the sessions, in the place of the data folder: `postgres://user@host/database`. It counts when the
+    daemon starts. The password may stand in it, in `PGPASSWORD`, or with `storePasswordCommand`.
+    """
+    storePasswordCommand: NotRequired[list[str] | None]
+    """A command whose first line of output is the password of the store: the program, then its arguments. No shell
+    reads it. It runs for each connection.
+    """
 
 
 @final
@@ -2101,6 +2109,10 @@ class ErrorDataLocked(TypedDict):
     retryable: bool
     pid: int | None
     """Its process id, if the lock names one."""
+    host: str | None
+    """Its machine, where the session is in a store."""
+    since: str | None
+    """The time since which it owns the session, where that is in a store."""
 
 
 @final
@@ -2141,7 +2153,7 @@ class ErrorDataProviderError(TypedDict):
 
 @final
 class ErrorDataStorageError(TypedDict):
-    """A file operation failed, or the session is read-only."""
+    """An operation on a file or on the store failed, or the session is read-only."""
 
     code: Literal["storage_error"]
     retryable: bool
@@ -3068,6 +3080,14 @@ class Settings(TypedDict):
     """Estimation of tokens."""
     trustedProjects: list[str]
     """Folders whose project settings are trusted."""
+    store: Secret | None
+    """The store of the sessions, in the place of the data folder: `postgres://user@host/database`. It counts when the
+    daemon starts. The password may stand in it, in `PGPASSWORD`, or with `storePasswordCommand`.
+    """
+    storePasswordCommand: list[str] | None
+    """A command whose first line of output is the password of the store: the program, then its arguments. No shell
+    reads it. It runs for each connection.
+    """
 
 
 @final
@@ -3296,6 +3316,14 @@ class SettingsPatch(TypedDict):
     """Estimation of tokens."""
     trustedProjects: NotRequired[list[str] | None]
     """Folders whose project settings are trusted."""
+    store: NotRequired[Secret | None]
+    """The store of the sessions, in the place of the data folder: `postgres://user@host/database`. It counts when the
+    daemon starts. The password may stand in it, in `PGPASSWORD`, or with `storePasswordCommand`.
+    """
+    storePasswordCommand: NotRequired[list[str] | None | None]
+    """A command whose first line of output is the password of the store: the program, then its arguments. No shell
+    reads it. It runs for each connection.
+    """
 
 
 @final
@@ -4480,7 +4508,7 @@ CallId: TypeAlias = str
 """A tool call, as the model named it. Not unique within a session: some models number their calls from zero each time."""
 Severity: TypeAlias = Literal["info", "warning", "error"]
 """Severity of a notice."""
-NoticeCode: TypeAlias = Literal["usage_not_believed", "window_learned", "window_doubted", "windows_not_kept", "cold_resume", "output_limited", "prompt_cut", "answer_cut_off", "messages_shortened", "quality_may_degrade", "speculation_rests", "auto_compaction_resumes", "token_ceiling_reached", "handoff_not_automatic", "handoff_compacted", "document_extracted", "handoff_failed", "navigation_failed", "branch_summary_extracted", "branch_not_summarized", "reference_failed", "reference_extracted", "operation_interrupted", "session_branched", "file_changed", "costs_not_recorded", "after_turn_not_recorded", "context_not_reduced", "failed_answer_kept", "settings_conflict", "settings_broken", "setting_invalid", "setting_clamped", "setting_unknown", "setting_untrusted", "prompt_invalid", "prompt_unknown", "prompt_untrusted", "hooks_invalid", "params_ignored", "notifications_dropped", "recording_ended", "trace_ended"]
+NoticeCode: TypeAlias = Literal["usage_not_believed", "window_learned", "window_doubted", "windows_not_kept", "cold_resume", "output_limited", "prompt_cut", "answer_cut_off", "messages_shortened", "quality_may_degrade", "speculation_rests", "auto_compaction_resumes", "token_ceiling_reached", "handoff_not_automatic", "handoff_compacted", "document_extracted", "handoff_failed", "navigation_failed", "branch_summary_extracted", "branch_not_summarized", "reference_failed", "reference_extracted", "operation_interrupted", "session_branched", "file_changed", "costs_not_recorded", "after_turn_not_recorded", "context_not_reduced", "failed_answer_kept", "store_away", "store_back", "settings_conflict", "settings_broken", "setting_invalid", "setting_clamped", "setting_unknown", "setting_untrusted", "prompt_invalid", "prompt_unknown", "prompt_untrusted", "hooks_invalid", "params_ignored", "notifications_dropped", "recording_ended", "trace_ended"]
 """The subject of a notice, for programs. The names are stable. A later version may add some, so a reader takes a
 notice with another code for one that it has no action for.
 """

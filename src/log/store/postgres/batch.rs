@@ -125,7 +125,7 @@ impl Batch {
 
     async fn perform(self, inner: &Inner, connection: &Connection) {
         let client = match inner.ready().await {
-            Ok(_) => inner.health.saw(connection.client().await),
+            Ok(_) => inner.connected(connection).await,
             Err(fault) => Err(fault),
         };
         let client = match client {
@@ -209,16 +209,13 @@ async fn send(
     if client.is_closed() {
         return Err(Fault::Away("the connection has ended".to_owned()));
     }
-    let mut sent = Sent { channel: inner.channel(), ..Sent::default() };
+    let mut sent = Sent::of(inner);
     for Append { held, rows, facts, .. } in appends {
         sent.add(held.id.as_str(), held.epoch, held.standing.lines, rows, facts);
     }
     let added = async { sent.query(client, text).await.map_err(|error| faults::of(&error)) };
     let bytes = appends.iter().map(|append| rows::size(&append.rows)).sum();
     let added = inner.within(added, bytes, connection).await;
-    if let Err(fault) = &added {
-        inner.health.fails(fault);
-    }
     Ok(added?.iter().map(|row| row.get(0)).collect())
 }
 
@@ -226,6 +223,7 @@ async fn send(
 #[derive(Default)]
 pub(super) struct Sent<'a> {
     channel: String,
+    owner: String,
     ids: Vec<&'a str>,
     epochs: Vec<i64>,
     firsts: Vec<i64>,
@@ -244,6 +242,11 @@ pub(super) struct Sent<'a> {
 }
 
 impl<'a> Sent<'a> {
+    /// No rows yet, by this daemon.
+    pub(super) fn of(inner: &Inner) -> Self {
+        Self { channel: inner.channel(), owner: inner.me.id.clone(), ..Self::default() }
+    }
+
     /// Adds the rows of one session.
     pub(super) fn add(&mut self, id: &'a str, epoch: i64, first: u64, rows: &'a [Vec<u8>], facts: &'a Facts) {
         self.ids.push(id);
@@ -289,6 +292,7 @@ impl<'a> Sent<'a> {
                     (&self.text_numbers, Type::INT8_ARRAY),
                     (&self.texts, Type::TEXT_ARRAY),
                     (&self.channel, Type::TEXT),
+                    (&self.owner, Type::TEXT),
                 ],
             )
             .await
@@ -306,7 +310,7 @@ WITH input AS (
     UPDATE @.session s SET lines = s.lines + i.count, bytes = s.bytes + i.size, whole = i.whole,
         title = nullif(coalesce(i.title, s.title), ''), preview = coalesce(s.preview, i.preview),
         entries = s.entries + i.entries, changed = now()
-    FROM input i WHERE s.id = i.id AND s.epoch = i.epoch AND s.lines = i.first AND s.whole
+    FROM input i WHERE s.id = i.id AND s.epoch = i.epoch AND s.lines = i.first AND s.whole AND s.owner = $17
     RETURNING s.id, s.watched
 ), added AS (
     INSERT INTO @.line (session, number, data)

@@ -56,6 +56,9 @@ async fn look(
     holder: &mut Option<Arc<Client>>,
     round: u32,
 ) -> Result<(), Fault> {
+    if inner.health.is_away() {
+        inner.ask("SELECT 1", &[]).await?;
+    }
     let is_held = holder.as_ref().is_some_and(|client| !client.is_closed());
     let is_registered = *inner.registered.borrow() == Registered::Yes;
     if !is_held {
@@ -75,18 +78,15 @@ async fn look(
             _ => {}
         }
     }
-    // Notices of the server may be lost with a connection.
-    let polls = !inner.notifies.load(Ordering::Relaxed) || round.is_multiple_of(RENEWAL);
-    if polls {
-        poll(inner).await?;
-    }
+    // A notification may be lost with a connection, or go to another client of a pooler.
+    poll(inner).await?;
     Ok(())
 }
 
 /// Takes the lock, and tries whether it keeps another connection out. Returns the client that holds it.
 async fn hold(inner: &Inner, connection: &Connection) -> Result<Option<Arc<Client>>, Fault> {
     inner.ready().await?;
-    let (client, _) = inner.health.saw(connection.client().await)?;
+    let (client, _) = inner.connected(connection).await?;
     let taken = async {
         client.batch_execute("BEGIN").await?;
         // Servers end transactions that do nothing, if they are told to; some do not know the setting.

@@ -1,0 +1,302 @@
+//! The contract of a log, kept by a store in PostgreSQL: the same steps as on a file give the same entries, the same path and
+//! the same bytes. The binary on a store is driven by `tests/interop/store`.
+
+mod server;
+
+use crate::logs::{self, Medium, Step};
+use abridged::{
+    ids::SessionId,
+    log::{
+        Access, Unfinished,
+        error::StoreError,
+        files::{self, Opened},
+        header,
+        sealed::Blocking,
+        store::{
+            home::{Home, Store, send},
+            postgres::{ListOrder, Me, Postgres},
+            server::{Fault, From, Server as _},
+        },
+    },
+};
+use proptest::{prelude::*, sample, test_runner::TestRunner};
+use serde_json::json;
+use server::Server;
+use std::{
+    cell::Cell,
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+use tokio::runtime::Runtime;
+
+/// A daemon without a wire: its connections, and its cache.
+struct Daemon {
+    home: Home,
+    store: Arc<Store>,
+    cache: tempfile::TempDir,
+    runtime: Runtime,
+}
+
+impl Daemon {
+    fn new(address: &str, number: u32) -> Self {
+        let runtime = Runtime::new().expect("a runtime");
+        let me = Me { id: format!("daemon-{number}"), lock: i64::from(number), host: "test".to_owned(), pid: number };
+        let server = Postgres::new(address.parse().expect("an address"), me, runtime.handle().clone());
+        server.keep();
+        let cache = tempfile::tempdir().expect("a folder");
+        let store = Arc::new(Store::new(server, cache.path().to_owned()));
+        Self { home: Home::Store(store.clone()), store, cache, runtime }
+    }
+
+    /// The daemon is killed: its connections end, and nothing is given up.
+    fn kill(self) -> tempfile::TempDir {
+        self.runtime.shutdown_background();
+        self.cache
+    }
+
+    /// Makes a session of a file's bytes. Returns its path in the cache.
+    fn push(&self, id: &str, bytes: &[u8]) -> PathBuf {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("s.jsonl");
+        let text = std::str::from_utf8(bytes).expect("text").replacen("\"id\":\"s\"", &format!("\"id\":\"{id}\""), 1);
+        fs::write(&file, text).expect("a file");
+        let found = header::peek(&file).expect("a header");
+        let name = format!("--p--/{id}.jsonl");
+        let blocking = Blocking::is_allowed_here();
+        let held = send(self.store.server(), &file, &name, &found, &blocking).expect("a new session");
+        self.store.server().release(&held);
+        self.home.find(&id.into()).expect("it is there").expect("a path")
+    }
+
+    /// The lines of a session, one after the other.
+    fn rows(&self, id: &str) -> Vec<u8> {
+        let (server, id) = (self.store.server(), SessionId::from(id));
+        let standing = server.look(&id).expect("a session");
+        let mut rows: Vec<Vec<u8>> = Vec::new();
+        while (rows.len() as u64) < standing.lines {
+            rows.extend(server.read(&id, standing.generation, From::Line(rows.len() as u64), 1 << 10).expect("rows"));
+        }
+        rows.concat()
+    }
+}
+
+/// A session of a store.
+struct Session<'a> {
+    daemon: &'a Daemon,
+    path: PathBuf,
+    id: String,
+}
+
+impl Medium for Session<'_> {
+    fn open(&self) -> Result<Opened, StoreError> {
+        self.daemon.home.open(&self.path, &Blocking::is_allowed_here())
+    }
+
+    fn open_read_only(&self) -> Result<Opened, StoreError> {
+        self.daemon.home.open_read_only(&self.path, &Blocking::is_allowed_here())
+    }
+
+    fn write_as_another(&self, _: &[u8]) {
+        unreachable!("the cache belongs to its process");
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        self.daemon.rows(&self.id)
+    }
+}
+
+/// Steps without other programs.
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        4 => Just(Step::Append),
+        2 => any::<sample::Index>().prop_map(Step::Branch),
+        1 => Just(Step::CatchUp),
+        1 => Just(Step::Index),
+        1 => Just(Step::Sleep),
+        1 => Just(Step::Reopen),
+    ];
+    prop::collection::vec(step, 1..20)
+}
+
+#[test]
+fn a_store_is_a_log_like_a_file() {
+    let Some(server) = Server::start() else { return };
+    let daemon = Daemon::new(&server.address(), 1);
+    let number = Cell::new(0);
+    let mut runner =
+        TestRunner::new(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() });
+    let played = runner.run(&steps(), |steps| {
+        number.set(number.get() + 1);
+        let id = format!("s{}", number.get());
+        let [file, ..] = logs::media();
+        let path = daemon.push(&id, &file.bytes());
+        let stored = Session { daemon: &daemon, path, id };
+        prop_assert_eq!(logs::play(&*file, &steps), logs::play(&stored, &steps));
+        let renamed = String::from_utf8(stored.bytes()).expect("text").replacen(&stored.id, "s", 1);
+        let bytes = String::from_utf8(file.bytes()).expect("text");
+        prop_assert_eq!(without_stamps(&renamed), without_stamps(&bytes));
+        Ok(())
+    });
+    played.expect("both are alike");
+}
+
+/// Lines without those of gaps, whose ids and times are drawn.
+fn without_stamps(text: &str) -> Vec<&str> {
+    text.lines().filter(|line| !line.contains("abridged.gap")).collect()
+}
+
+fn line(id: &str, parent: Option<&str>, text: &str) -> String {
+    let message = json!({"role": "user", "content": text, "timestamp": 0});
+    json!({"type": "message", "id": id, "parentId": parent, "timestamp": "", "message": message}).to_string()
+}
+
+#[test]
+fn a_session_has_one_owner_until_that_is_gone() {
+    let Some(server) = Server::start() else { return };
+    let (first, second) = (Daemon::new(&server.address(), 1), Daemon::new(&server.address(), 2));
+    let [file, ..] = logs::media();
+    let path = first.push("s1", &file.bytes());
+    let elsewhere = second.home.find(&"s1".into()).expect("it is there").expect("a path");
+    let blocking = Blocking::is_allowed_here();
+    let open = |daemon: &Daemon, path: &Path| daemon.home.open(path, &blocking);
+    let mut opened = open(&first, &path).expect("it is free");
+    let running: Unfinished =
+        serde_json::from_value(json!({"operationId": "o", "kind": "compaction", "reason": "manual", "startedAt": ""}))
+            .expect("an operation");
+    opened.log.register().expect("a register").record(vec![running.clone()]);
+    opened.log.append(&[line("a", None, "one")], None).expect("it is the owner");
+    match open(&second, &elsewhere).map(drop) {
+        Err(StoreError::Owned { host, pid, since }) => {
+            assert_eq!((host.as_str(), pid, since.len()), ("test", Some(1), 24), "{since}");
+        }
+        other => unreachable!("{other:?}"),
+    }
+    // The process dies: nothing that it holds is dropped in order.
+    std::mem::forget(opened);
+    let _cache = first.kill();
+    let begun = Instant::now();
+    let next = loop {
+        match open(&second, &elsewhere) {
+            Ok(next) => break next,
+            Err(StoreError::Owned { .. }) if begun.elapsed() < Duration::from_secs(10) => {}
+            Err(error) => unreachable!("{error:?}"),
+        }
+    };
+    assert_eq!(next.left_behind, [running], "the successor sees the operation that ran");
+    assert_eq!(next.log.access(), Access::Write);
+    drop(next);
+    assert!(String::from_utf8(second.rows("s1")).expect("text").contains("\"one\""));
+}
+
+#[test]
+fn a_large_session_is_read_from_both_ends_and_its_cache_is_believed_where_its_last_line_is_the_same() {
+    let Some(server) = Server::start() else { return };
+    let daemon = Daemon::new(&server.address(), 1);
+    let [file, ..] = logs::media();
+    let mut bytes = file.bytes();
+    let mut parent: Option<String> = None;
+    for number in 0..3_000 {
+        let id = format!("e{number:07}");
+        bytes.extend(line(&id, parent.as_deref(), &"text ".repeat(400)).bytes());
+        bytes.push(b'\n');
+        parent = Some(id);
+    }
+    let path = daemon.push("large", &bytes);
+    let blocking = Blocking::is_allowed_here();
+    let opened = daemon.home.open_read_only(&path, &blocking).expect("it opens");
+    assert_eq!(opened.history.path().iter().count(), 3_000);
+    let whole = daemon.home.whole(&path).expect("it is read");
+    drop(opened);
+    assert_eq!(fs::read(&whole).expect("a file"), daemon.rows("large"));
+
+    // A change of the store that the cache does not know, as a restored backup makes it.
+    let last = daemon.store.server().look(&"large".into()).expect("a session");
+    server.query(&format!(
+        "UPDATE abridged.line SET data = convert_to(replace(convert_from(data, 'UTF8'), 'text', 'TEXT'), 'UTF8')
+         WHERE session = 'large' AND number >= {}",
+        last.lines - 2
+    ));
+    let opened = daemon.home.open(&path, &blocking).expect("it opens");
+    let leaf = opened.history.path().last().expect("an entry").clone();
+    assert!(leaf.line().contains("TEXT"), "the cache is not believed");
+}
+
+#[test]
+fn texts_of_all_kinds_are_found_and_nothing_of_them_is_a_statement() {
+    let Some(server) = Server::start() else { return };
+    let daemon = Daemon::new(&server.address(), 1);
+    let texts = ["'; DROP TABLE abridged.line; --", "\\'; SELECT 1", "100% _sure_ $1 {}", "zéro \u{0} 漢字 🦀"];
+    for (number, text) in texts.iter().enumerate() {
+        let id = format!("s{number}");
+        let header = json!({"type": "session", "version": 3, "id": "s", "timestamp": "", "cwd": format!("/{text}")});
+        let name = json!({"type": "session_info", "id": "n", "parentId": null, "timestamp": "", "name": text});
+        let said = line("m", Some("n"), &format!("{text} marker{number}"));
+        daemon.push(&id, format!("{header}\n{name}\n{said}\n").as_bytes());
+        let found = |search: &str| {
+            let order = ListOrder { search: Some(search.to_owned()), most: 10, ..ListOrder::default() };
+            let listed = daemon.store.list(order).expect("a list");
+            listed.into_iter().map(|(listed, _)| listed.id.to_string()).collect::<Vec<_>>()
+        };
+        assert!(found(text).contains(&id), "{text:?}");
+        assert_eq!(found(&format!("marker{number}")), [id.clone()]);
+        assert_eq!(found("no such text"), Vec::<String>::new());
+    }
+    assert!(matches!(daemon.store.server().look(&"a\0b".into()), Err(Fault::Missing)));
+}
+
+#[test]
+fn a_store_of_a_newer_schema_and_a_role_without_rights_are_refused_with_advice() {
+    let Some(server) = Server::start() else { return };
+    let refusal = |address: &str| match Daemon::new(address, 7).store.server().identity() {
+        Err(Fault::Refused { why, retryable: false }) => why,
+        other => unreachable!("{other:?}"),
+    };
+    Daemon::new(&server.address(), 1).store.server().identity().expect("the tables are made");
+    server.query("UPDATE abridged.about SET version = 99");
+    let newer = refusal(&server.address());
+    assert!(newer.contains("version 99") && newer.contains("newer abridged"), "{newer}");
+    server.query("CREATE ROLE guest LOGIN");
+    let guest = refusal(&server.address_of("guest", "other"));
+    assert!(guest.contains("may not make them") && guest.contains("docs/STORE.md"), "{guest}");
+    let unknown = refusal(&server.address_of("nobody_here", "other"));
+    assert!(unknown.contains("check user, password and database"), "{unknown}");
+}
+
+#[test]
+fn no_connection_of_an_idle_daemon_keeps_old_rows() {
+    let Some(server) = Server::start() else { return };
+    let daemon = Daemon::new(&server.address(), 1);
+    let [file, ..] = logs::media();
+    let path = daemon.push("s1", &file.bytes());
+    let _opened = daemon.home.open(&path, &Blocking::is_allowed_here()).expect("it opens");
+    let held = server.query(
+        "SELECT count(*) FILTER (WHERE backend_xmin IS NOT NULL), count(*) FROM pg_stat_activity
+         WHERE application_name = 'abridged' AND state = 'idle in transaction'",
+    );
+    assert_eq!(held.trim(), "0|1", "the keeper has a transaction without a snapshot");
+}
+
+/// The log of a session is the same one in its file and in the store.
+#[test]
+fn a_file_of_any_bytes_is_pushed_and_read_back() {
+    let Some(server) = Server::start() else { return };
+    let daemon = Daemon::new(&server.address(), 1);
+    let header = r#"{"type":"session","version":3,"id":"s","timestamp":"","cwd":"/"}"#;
+    let ends = ["\n", "", "\n\n", "\r\n{broken\n", "\n{\"type\":\"custom\",\"id\":\"x\",\"torn"];
+    for (number, end) in ends.iter().enumerate() {
+        let id = format!("s{number}");
+        let text = format!("{header}{end}");
+        let path = daemon.push(&id, text.as_bytes());
+        let sent = text.replacen("\"id\":\"s\"", &format!("\"id\":\"{id}\""), 1);
+        assert_eq!(daemon.rows(&id), sent.as_bytes(), "{end:?}");
+        let opened = daemon.home.open(&path, &Blocking::is_allowed_here()).expect("it opens");
+        let files::Opened { mut log, .. } = opened;
+        log.append(&[line("a", None, "after it")], None).expect("it is written");
+        drop(log);
+        let rows = String::from_utf8(daemon.rows(&id)).expect("text");
+        assert!(rows.lines().last().is_some_and(|last| last.contains("after it")), "{rows}");
+        assert_eq!(fs::read_to_string(&path).expect("a file"), rows, "the cache has the lines of the store");
+    }
+}
