@@ -1,0 +1,179 @@
+"""Daemons, servers and connections that end at any moment, while sessions are written."""
+
+import random
+import signal
+import threading
+import time
+
+from daemon import Gone, Refused
+from history import History, check_opened, check_rows
+from proxy import MOMENTS
+from world import expect
+
+# A statement that appends, as it leaves a daemon.
+APPEND = b".line (session"
+
+
+class Seat:
+    """The place of a daemon: after a kill another one starts there, with the same cache."""
+
+    def __init__(self, world, url):
+        self.world, self.url, self.folder = world, url, world.place("daemon")
+        self.daemon = world.daemon(url, self.folder)
+
+    def kill(self):
+        self.daemon.kill()
+        self.daemon = self.world.daemon(self.url, self.folder)
+
+
+class Writer(threading.Thread):
+    """A client that appends to one session, now through one daemon and now through another."""
+
+    def __init__(self, history, seats, seed):
+        super().__init__(daemon=True)
+        self.history, self.seats, self.random = history, seats, random.Random(seed)
+        self.loads, self.ends, self.failure = 0, threading.Event(), None
+
+    def run(self):
+        try:
+            while not self.ends.is_set():
+                self._visit(self.random.choice(self.seats).daemon)
+        except Exception as error:  # a thread has no other way to tell it
+            self.failure = error
+
+    def _visit(self, daemon):
+        """Opens the session in a daemon, appends for a while, and closes it. Any of that may end early."""
+        session = self.history.session
+        try:
+            daemon.load(session)
+        except (Gone, Refused):
+            time.sleep(0.02)
+            return
+        self.loads += 1
+        for _ in range(self.random.randint(1, 25)):
+            text = self.history.next()
+            try:
+                self.history.answer(text, daemon.append(session, text))
+            except Gone:
+                return
+            except Refused as error:
+                expect(error.code in ("storage_error", "locked"), f"an append is refused otherwise: {error}")
+                self.history.refuse(text)
+                break
+        try:
+            daemon.close_session(session)
+        except (Gone, Refused):
+            pass
+
+
+def kills(world):
+    """Daemons and the server are killed in random order while four sessions are written through two daemons."""
+    server, wanted, chance = world.server(), world.of(200), random.Random(33)
+    seats = [Seat(world, server.url()) for _ in range(2)]
+    histories = [History(seats[0].daemon.new()) for _ in range(4)]
+    for history in histories:
+        seats[0].daemon.close_session(history.session)
+    writers = [Writer(history, seats, number) for number, history in enumerate(histories)]
+    for writer in writers:
+        writer.start()
+    killed, begun = {"daemon": 0, "server": 0}, time.monotonic()
+
+    def answered():
+        for writer in writers:
+            if writer.failure:
+                raise writer.failure
+        return sum(len(history.answered) for history in histories)
+
+    longest = 0.0
+    for _ in range(wanted):
+        goal, waited = answered() + chance.randint(1, 12), time.monotonic()
+        while answered() < goal:
+            time.sleep(0.002)
+            expect(time.monotonic() - waited < 30, "no append is answered for 30 s after a kill")
+        longest = max(longest, time.monotonic() - waited)
+        time.sleep(chance.random() * 0.02)
+        who = chance.choice(("daemon", "daemon", "server"))
+        killed[who] += 1
+        if who == "daemon":
+            chance.choice(seats).kill()
+        else:
+            server.kill() if chance.random() < 0.5 else server.stop(signal.SIGQUIT)
+            server.start()
+    for writer in writers:
+        writer.ends.set()
+    for writer in writers:
+        writer.join(60)
+        expect(not writer.is_alive(), "a client does not end")
+    judge = world.daemon(server.url())
+    for seat in seats:
+        seat.daemon.close()
+    count = answered()
+    unanswered = 0
+    for history in histories:
+        file = check_rows(server, history.session)
+        # A daemon that is killed after a refusal cannot take the rows back, if the server has them.
+        unanswered += history.check(file, refused_may_stay=True)
+        check_opened(judge, history, file)
+    unknown = sum(len(history.unknown) for history in histories)
+    took = time.monotonic() - begun
+    return (
+        f"{killed['daemon']} daemons and {killed['server']} servers killed in {took:.0f} s: {count} answered appends are there, "
+        f"{unanswered} of {unknown} without an answer, too; longest wait {longest:.1f} s, {sum(writer.loads for writer in writers)} loads"
+    )
+
+
+def cut_connections(world):
+    """One daemon appends to two sessions behind a proxy that cuts its connections at any moment of a statement."""
+    server, chance, wanted = world.server(), random.Random(4), world.of(400)
+    plain, moments, lock = threading.Event(), dict.fromkeys(MOMENTS, 0), threading.Lock()
+
+    def plan(data):
+        with lock:
+            if plain.is_set() or chance.random() > (0.25 if APPEND in data else 0.02):
+                return None
+            moment = chance.choice(MOMENTS)
+            moments[moment] += APPEND in data
+            return moment
+
+    proxy = world.proxy(server, plan=plan)
+    plain.set()
+    daemon = world.daemon(server.url(port=proxy.port))
+    histories = [History(daemon.new()) for _ in range(2)]
+    plain.clear()
+    failures, begun = [], time.monotonic()
+
+    def write(history):
+        try:
+            for _ in range(wanted // 2):
+                text = history.next()
+                try:
+                    history.answer(text, daemon.append(history.session, text))
+                except Refused as error:
+                    expect(error.code == "storage_error" and error.data["retryable"], f"an append is refused otherwise: {error}")
+                    history.refuse(text)
+        except Exception as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=write, args=(history,), daemon=True) for history in histories]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(150)
+        expect(not thread.is_alive(), "an append is never answered")
+    if failures:
+        raise failures[0]
+    took = time.monotonic() - begun
+    plain.set()
+    for history in histories:
+        text = history.next()
+        history.answer(text, daemon.append(history.session, text))
+    judge = world.daemon(server.url())
+    for history in histories:
+        daemon.close_session(history.session)
+        file = check_rows(server, history.session)
+        history.check(file)
+        check_opened(judge, history, file)
+    refused = sum(len(history.refused) for history in histories)
+    expect(all(moments.values()) or world.share < 1, f"no connection was cut at one of the moments: {moments}")
+    cuts = ", ".join(f"{count} {moment}" for moment, count in moments.items())
+    return f"{wanted} appends in {took:.0f} s over connections cut {proxy.cuts} times (appends: {cuts}), {refused} refused and not there"

@@ -1,0 +1,235 @@
+"""The PostgreSQL of a test: a cluster in a temporary folder, which can be stopped, killed, paused and copied.
+
+`initdb` and the server refuse to run as root, so root runs them as an unprivileged user, and nobody else as anybody but
+himself. The processes of a server are found in /proc."""
+
+import os
+import pwd
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from functools import cache
+from pathlib import Path
+from urllib.parse import quote, urlencode
+
+PROGRAMS = ("initdb", "postgres", "psql", "pg_basebackup")
+
+# A write of a killed server is in the kernel's cache, and no test cuts the power: fsync costs only time. Commits are
+# synchronous, as a store needs them.
+CONFIGURATION = """
+fsync = off
+synchronous_commit = on
+shared_buffers = 32MB
+max_connections = 60
+wal_level = replica
+autovacuum_naptime = 10s
+"""
+
+
+class Missing(Exception):
+    """PostgreSQL is not installed."""
+
+
+@cache
+def programs():
+    """The folder of the server's programs: that of PATH, else the newest of Debian."""
+    on_path = shutil.which("initdb")
+    versions = sorted(Path("/usr/lib/postgresql").glob("[0-9]*/bin"), key=lambda it: float(it.parent.name), reverse=True)
+    for folder in ([Path(on_path).resolve().parent] if on_path else []) + versions:
+        if all((folder / program).exists() for program in PROGRAMS):
+            return folder
+    raise Missing("no initdb in PATH or /usr/lib/postgresql/*/bin (apt-get install postgresql)")
+
+
+@cache
+def user():
+    """The arguments of subprocess for the user of the server, and its name."""
+    if os.getuid():
+        return {}, pwd.getpwuid(os.getuid()).pw_name
+    for name in ("postgres", "nobody"):
+        try:
+            found = pwd.getpwnam(name)
+        except KeyError:
+            continue
+        return {"user": found.pw_uid, "group": found.pw_gid, "extra_groups": []}, name
+    raise Missing("root may not run a server, and there is no user postgres or nobody")
+
+
+def give(path, mode):
+    """Gives a file or a folder to the user of the server."""
+    path.chmod(mode)
+    as_user, _ = user()
+    if as_user:
+        os.chown(path, as_user["user"], as_user["group"])
+
+
+def port():
+    """A free port. It is below those of outgoing connections: one of a daemon may not have the port of a server that is
+    down for a moment."""
+    while True:
+        number = random.randrange(20_000, 32_000)
+        with socket.socket() as tried:
+            try:
+                tried.bind(("127.0.0.1", number))
+                return number
+            except OSError:
+                continue
+
+
+def run(program, *arguments):
+    """Runs a program of the server to its end, as the user of the server."""
+    as_user, _ = user()
+    done = subprocess.run(
+        [programs() / program, *arguments], capture_output=True, text=True, errors="replace", cwd="/", timeout=60, **as_user
+    )
+    if done.returncode:
+        raise RuntimeError(f"{program}: {done.stderr.strip() or done.stdout.strip()}")
+    return done.stdout
+
+
+class Template:
+    """A cluster that was initialized once, of which each server gets a copy."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        give(folder, 0o700)
+        run("initdb", "-D", folder, "-U", "owner", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+
+
+class Server:
+    """A server with a database `sessions`. `folder` is its own, and is made."""
+
+    def __init__(self, template, folder, configuration="", environment=()):
+        self.folder, self.data, self.port = folder, folder / "data", port()
+        self.environment, self.process = dict(environment), None
+        folder.mkdir()
+        give(folder, 0o700)
+        shutil.copytree(template.folder, self.data)
+        self._adopt(configuration)
+        self.start()
+        self.sql("CREATE DATABASE sessions", database="postgres")
+
+    def _adopt(self, configuration):
+        for path in (self.data, *self.data.rglob("*")):
+            give(path, 0o700 if path.is_dir() else 0o600)
+        self.configure(configuration)
+
+    def configure(self, configuration):
+        """Adds lines to the configuration. They hold from the next start or reload on."""
+        lines = f"{CONFIGURATION}\nport = {self.port}\nlisten_addresses = '127.0.0.1'\nunix_socket_directories = '{self.folder}'\n"
+        path = self.data / "postgresql.auto.conf"
+        before = path.read_text() if path.exists() else ""
+        path.write_text((before if "listen_addresses" in before else lines) + configuration + "\n")
+
+    def start(self):
+        """Starts it, and waits until it answers."""
+        as_user, _ = user()
+        with open(self.folder / "log", "a") as log:
+            self.process = subprocess.Popen(
+                [programs() / "postgres", "-D", self.data], stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/",
+                start_new_session=True, env={**os.environ, **self.environment}, **as_user,
+            )
+        end = time.monotonic() + 60
+        while not self.answers():
+            if self.process.poll() is not None or time.monotonic() > end:
+                raise RuntimeError(f"the server does not start: {self.said()}")
+            time.sleep(0.01)
+
+    def answers(self):
+        """Whether it takes connections: `ready`, or for a replica `standby`, is in its file of the postmaster."""
+        try:
+            lines = (self.data / "postmaster.pid").read_text().split("\n")
+        except OSError:
+            return False
+        return len(lines) > 7 and lines[0] == str(self.process.pid) and lines[7].strip() in ("ready", "standby")
+
+    def stop(self, how=signal.SIGINT):
+        """Ends it: SIGINT ends its connections, SIGQUIT leaves its data as a crash does."""
+        self.process.send_signal(how)
+        self.process.wait(30)
+
+    def kill(self):
+        """Kills all its processes at once, as a machine that fails."""
+        self.process.send_signal(signal.SIGSTOP)  # or it would see a child die, and start others
+        for pid in (*self.children(), self.process.pid):
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        self.process.wait(30)
+
+    def restart(self):
+        """Stops it where it runs, and starts it."""
+        if self.process.poll() is None:
+            self.stop()
+        self.start()
+
+    def pause(self):
+        """Stops all its processes, as a machine that sleeps: connections stay, and nothing answers."""
+        self.paused = [self.process.pid]
+        self.process.send_signal(signal.SIGSTOP)
+        self.paused += self.children()
+        for pid in self.paused[1:]:
+            os.kill(pid, signal.SIGSTOP)
+
+    def resume(self):
+        """Ends the pause."""
+        for pid in reversed(self.paused):
+            try:
+                os.kill(pid, signal.SIGCONT)
+            except ProcessLookupError:
+                pass
+
+    def children(self):
+        """Its processes but the first."""
+        found = []
+        for stat in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                parent = stat.read_text().rpartition(")")[2].split()[1]
+            except OSError:
+                continue
+            if int(parent) == self.process.pid:
+                found.append(int(stat.parent.name))
+        return found
+
+    def close(self):
+        """Ends it, however it is."""
+        if self.process and self.process.poll() is None:
+            self.kill()
+
+    def replica(self, folder):
+        """A copy that follows this server and takes no writes."""
+        copy = Server.__new__(Server)
+        copy.folder, copy.data, copy.port, copy.environment, copy.process = folder, folder / "data", port(), {}, None
+        folder.mkdir()
+        give(folder, 0o700)
+        run("pg_basebackup", "-D", copy.data, "-h", self.folder, "-p", str(self.port), "-U", "owner", "-R", "-c", "fast", "--no-sync")
+        copy.configure(f"port = {copy.port}\nunix_socket_directories = '{folder}'")
+        copy.start()
+        return copy
+
+    def url(self, user="owner", password=None, database="sessions", host="127.0.0.1", port=None, **parameters):
+        """The address of a store in it."""
+        secret = f":{quote(password, safe='')}" if password else ""
+        query = f"?{urlencode(parameters)}" if parameters else ""
+        return f"postgres://{user}{secret}@{host}:{port or self.port}/{database}{query}"
+
+    def sql(self, text, database="sessions"):
+        """The rows of statements, each as a list of columns."""
+        said = run(
+            "psql", "-X", "-q", "-A", "-t", "-F", "\t", "-v", "ON_ERROR_STOP=1", "-h", self.folder, "-p", str(self.port), "-U", "owner",
+            "-d", database, "-c", text,
+        )
+        return [line.split("\t") for line in said.splitlines()]
+
+    def file(self, session, schema="abridged"):
+        """The bytes of a session, from its rows in order."""
+        rows = self.sql(f"""SELECT encode(data, 'hex') FROM "{schema}".line WHERE session = '{session}' ORDER BY number""")
+        return b"".join(bytes.fromhex(row[0]) for row in rows)
+
+    def said(self):
+        """The end of its log."""
+        return "".join((self.folder / "log").read_text(errors="replace").splitlines(keepends=True)[-15:])

@@ -1,0 +1,92 @@
+"""The things of a scenario: servers, daemons and proxies, each in a folder of its own, all ended with it."""
+
+import itertools
+import shutil
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+from daemon import Daemon
+from proxy import Proxy
+from server import Server
+
+
+class Skipped(Exception):
+    """A scenario needs something that is not there."""
+
+
+class World:
+    """A scenario's own world. `share` is the part of the whole counts that is wanted."""
+
+    def __init__(self, template, share):
+        self.template, self.share = template, share
+        # Not below $TMPDIR: the user of a server may not enter it.
+        self.folder = Path(tempfile.mkdtemp(prefix="abridged-store-", dir="/tmp"))
+        self.folder.chmod(0o755)
+        self.numbers, self.ends, self.parts = itertools.count(), ExitStack(), []
+        self.skipped = []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        if kind and kind is not Skipped:
+            for part in self.parts:
+                print(f"--- {part.folder.name} said\n{part.said()}", file=sys.stderr)
+        self.ends.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def of(self, count):
+        """So much of a whole count, and a twentieth at least."""
+        return max(1, round(count * self.share))
+
+    def place(self, name):
+        """A fresh folder, which is not made yet."""
+        return self.folder / f"{name}{next(self.numbers)}"
+
+    def server(self, configuration="", **environment):
+        """A server of its own."""
+        return self._keep(Server(self.template, self.place("server"), configuration, environment))
+
+    def replica(self, server):
+        """A replica of a server."""
+        return self._keep(server.replica(self.place("replica")))
+
+    def daemon(self, url, folder=None, **more):
+        """A daemon. `folder` is that of an earlier one, whose cache it finds."""
+        return self._keep(Daemon(url, folder or self.place("daemon"), **more))
+
+    def proxy(self, server, **more):
+        """A proxy before a server."""
+        proxy = Proxy(server.port, **more)
+        self.ends.callback(proxy.close)
+        return proxy
+
+    def skip(self, what):
+        """Says aloud that a part is left out."""
+        self.skipped.append(what)
+
+    def _keep(self, part):
+        self.parts.append(part)
+        self.ends.callback(part.close)
+        return part
+
+
+def expect(holds, what):
+    """Fails the scenario where something does not hold."""
+    if not holds:
+        raise AssertionError(what)
+
+
+def until(wanted, seconds, what):
+    """Polls until something holds. Returns its value and the seconds that it took."""
+    begun = time.monotonic()
+    while True:
+        value = wanted()
+        took = time.monotonic() - begun
+        if value:
+            return value, took
+        expect(took < seconds, f"{what}: not within {seconds} s")
+        time.sleep(0.02)
