@@ -8,6 +8,9 @@ import signal
 import subprocess
 import threading
 import time
+from pathlib import Path
+
+from processes import state_of
 
 PROGRAM = os.environ.get("ABRIDGED_BIN", "abridged")
 
@@ -28,7 +31,7 @@ class Gone(Exception):
 class Daemon:
     """A process `abridged serve --store`. Its data, settings and cache are below `folder`, which outlives it."""
 
-    def __init__(self, url, folder, prefix=(), settings=None, **environment):
+    def __init__(self, url, folder, prefix=(), settings=None, capabilities=None, **environment):
         folder.mkdir(exist_ok=True)
         config = folder / "config"
         config.mkdir(exist_ok=True)
@@ -44,7 +47,8 @@ class Daemon:
         self.ids, self.waiting, self.lock = itertools.count(1), {}, threading.Lock()
         self.told, self.news = [], threading.Condition()
         threading.Thread(target=self._read, daemon=True).start()
-        self.limits = self.call("initialize", protocolVersion=1, clientInfo={"name": "store", "version": "1"})["limits"]
+        about = {"clientInfo": {"name": "store", "version": "1"}, "capabilities": capabilities or {}}
+        self.limits = self.call("initialize", protocolVersion=1, **about)["limits"]
 
     def _read(self):
         for line in self.process.stdout:
@@ -63,7 +67,7 @@ class Daemon:
         for answers in left.values():
             answers.put(None)
 
-    def send(self, method, **params):
+    def send(self, method, /, **params):
         """Sends a request; `answer` waits for its answer."""
         answers = queue.SimpleQueue()
         with self.lock:
@@ -91,7 +95,7 @@ class Daemon:
             raise Refused(frame["error"])
         return frame["result"]
 
-    def call(self, method, seconds=60, **params):
+    def call(self, method, /, seconds=60, **params):
         """The result of a request."""
         return self.answer(self.send(method, **params), seconds)
 
@@ -127,7 +131,7 @@ class Daemon:
         messages = self.call("session/context", sessionId=session)["messages"]
         return [text_of(message) for message in messages if message["role"] == "user"]
 
-    def refused(self, method, seconds=60, **params):
+    def refused(self, method, /, seconds=60, **params):
         """The error of a request, which must be refused."""
         try:
             result = self.call(method, seconds, **params)
@@ -135,9 +139,9 @@ class Daemon:
             return error
         raise AssertionError(f"{method} is answered: {json.dumps(result)[:300]}")
 
-    def wait(self, wanted, seconds, what):
-        """The first notification for which `wanted(method, params)` holds, from the beginning on, with its time."""
-        end, seen = time.monotonic() + seconds, 0
+    def wait(self, wanted, seconds, what, since=0):
+        """The first notification after `since` ones for which `wanted(method, params)` holds, with its time."""
+        end, seen = time.monotonic() + seconds, since
         with self.news:
             while True:
                 for at, method, params in self.told[seen:]:
@@ -147,9 +151,9 @@ class Daemon:
                 if not self.news.wait(end - time.monotonic()) and time.monotonic() > end:
                     raise AssertionError(f"{what} is not told within {seconds} s")
 
-    def notice(self, code, seconds):
-        """The first notice with a code."""
-        return self.wait(lambda method, params: method == "notice" and params["code"] == code, seconds, f"the notice {code}")
+    def notice(self, code, seconds, since=0):
+        """The first notice with a code after `since` notifications."""
+        return self.wait(lambda method, params: method == "notice" and params["code"] == code, seconds, f"the notice {code}", since)
 
     def kill(self):
         """Kills it."""
@@ -159,6 +163,9 @@ class Daemon:
     def pause(self):
         """Stops its process, as a machine that sleeps."""
         self.process.send_signal(signal.SIGSTOP)
+        # A thread that is not stopped yet would take the next request.
+        while any(state_of(task) != "T" for task in Path(f"/proc/{self.process.pid}/task").iterdir()):
+            time.sleep(0.001)
 
     def resume(self):
         """Ends the pause."""

@@ -15,15 +15,18 @@ import traceback
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import followers
 import kills
+import outages
+import owners
 from server import Missing, Template
 from world import Skipped, World
 
 # These wait most of their time, and run at once.
-WAITING = ()
+WAITING = (owners.sleepers, owners.no_locks, outages.outages, outages.frozen_server, outages.administrator, owners.killed_owner, followers.followers, followers.fail_over)
 
 # These keep the machine busy, and run one after the other.
-BUSY = (kills.kills, kills.cut_connections)
+BUSY = (kills.kills, kills.cut_connections, owners.handed_over)
 
 
 def main():

@@ -15,6 +15,8 @@ from functools import cache
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
+from processes import parent_of, state_of
+
 PROGRAMS = ("initdb", "postgres", "psql", "pg_basebackup")
 
 # A write of a killed server is in the kernel's cache, and no test cuts the power: fsync costs only time. Commits are
@@ -154,12 +156,14 @@ class Server:
     def kill(self):
         """Kills all its processes at once, as a machine that fails."""
         self.process.send_signal(signal.SIGSTOP)  # or it would see a child die, and start others
-        for pid in (*self.children(), self.process.pid):
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
+        self._await_stop()
+        children = self.children()
+        for pid in (*children, self.process.pid):
+            os.kill(pid, signal.SIGKILL)
         self.process.wait(30)
+        # The next server waits for none of them, and refuses to start beside one.
+        while any(state_of(Path(f"/proc/{pid}")) not in ("", "Z") for pid in children):
+            time.sleep(0.001)
 
     def restart(self):
         """Stops it where it runs, and starts it."""
@@ -169,9 +173,9 @@ class Server:
 
     def pause(self):
         """Stops all its processes, as a machine that sleeps: connections stay, and nothing answers."""
-        self.paused = [self.process.pid]
         self.process.send_signal(signal.SIGSTOP)
-        self.paused += self.children()
+        self._await_stop()
+        self.paused = [self.process.pid, *self.children()]
         for pid in self.paused[1:]:
             os.kill(pid, signal.SIGSTOP)
 
@@ -183,17 +187,13 @@ class Server:
             except ProcessLookupError:
                 pass
 
+    def _await_stop(self):
+        while state_of(Path(f"/proc/{self.process.pid}")) not in ("T", "Z"):
+            time.sleep(0.001)
+
     def children(self):
         """Its processes but the first."""
-        found = []
-        for stat in Path("/proc").glob("[0-9]*/stat"):
-            try:
-                parent = stat.read_text().rpartition(")")[2].split()[1]
-            except OSError:
-                continue
-            if int(parent) == self.process.pid:
-                found.append(int(stat.parent.name))
-        return found
+        return [int(folder.name) for folder in Path("/proc").glob("[0-9]*") if parent_of(folder) == self.process.pid]
 
     def close(self):
         """Ends it, however it is."""
@@ -210,6 +210,10 @@ class Server:
         copy.configure(f"port = {copy.port}\nunix_socket_directories = '{folder}'")
         copy.start()
         return copy
+
+    def promote(self):
+        """Makes a replica a server of its own."""
+        self.sql("SELECT pg_promote(true, 30)", database="postgres")
 
     def url(self, user="owner", password=None, database="sessions", host="127.0.0.1", port=None, **parameters):
         """The address of a store in it."""

@@ -25,7 +25,7 @@ class World:
         # Not below $TMPDIR: the user of a server may not enter it.
         self.folder = Path(tempfile.mkdtemp(prefix="abridged-store-", dir="/tmp"))
         self.folder.chmod(0o755)
-        self.numbers, self.ends, self.parts = itertools.count(), ExitStack(), []
+        self.numbers, self.ends, self.parts = itertools.count(), ExitStack(), {}
         self.skipped = []
 
     def __enter__(self):
@@ -33,7 +33,7 @@ class World:
 
     def __exit__(self, kind, *_):
         if kind and kind is not Skipped:
-            for part in self.parts:
+            for part in self.parts.values():
                 print(f"--- {part.folder.name} said\n{part.said()}", file=sys.stderr)
         self.ends.close()
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -69,7 +69,7 @@ class World:
         self.skipped.append(what)
 
     def _keep(self, part):
-        self.parts.append(part)
+        self.parts[part.folder] = part
         self.ends.callback(part.close)
         return part
 

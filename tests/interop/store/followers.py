@@ -1,0 +1,97 @@
+"""Daemons that read a session while another one writes it: told by the server, by looking again, and from a replica."""
+
+import threading
+import time
+
+from daemon import Refused
+from history import History, check_opened, check_rows
+from world import expect, until
+
+SOON = 1.0
+
+
+def delays(writer, reader, session, history, rounds):
+    """The seconds after which a reader tells its client of each new entry, in order."""
+    took = []
+    for _ in range(rounds):
+        text, told = history.next(), len(reader.told)
+        history.answer(text, writer.append(session, text))
+        begun, id = time.monotonic(), history.answered[text]
+        is_news = lambda method, params: method == "session/event" and params["event"]["type"] == "entry_appended" and params["entryId"] == id
+        at, _ = reader.wait(is_news, 5, f"the entry {text}", told)
+        took.append(max(0.0, at - begun))
+    return sorted(took)
+
+
+def followers(world):
+    """New entries are seen within a second: with the server's notices, without them, and from a replica."""
+    server = world.server()
+    replica = world.replica(server)
+    writer = world.daemon(server.url())
+    history = History(writer.new())
+    session = history.session
+    text = history.next()
+    history.answer(text, writer.append(session, text))
+    until(lambda: replica.sql("SELECT count(*) FROM abridged.line") == [["2"]], 10, "the replica has the first lines")
+    said = []
+    for name, url in (("told by the server", server.url()), ("from a replica", replica.url())):
+        reader = world.daemon(url)
+        opened = reader.load(session, readOnly=True)
+        took = delays(writer, reader, session, history, world.of(20))
+        expect(took[-1] < SOON, f"{name}, an entry is seen after {took[-1]:.1f} s")
+        expect(reader.texts(session) == list(history.answered), f"{name}, a reader has another context")
+        error = reader.refused("session/append", sessionId=session, messages=[{"role": "user", "content": "x", "timestamp": 1}])
+        expect(error.code in ("locked", "storage_error"), f"{name}, a reader that appends: {error}")
+        reader.close_session(session)
+        said.append(f"{name} {took[len(took) // 2] * 1000:.0f} ms ({took[-1] * 1000:.0f} ms at most)")
+        if name == "from a replica":
+            error = reader.refused("session/load", sessionId=session)
+            expect(error.code == "storage_error" and "replica" in error.message, f"a replica is loaded for writing: {error}")
+            error = reader.refused("session/new", cwd="/project")
+            expect(error.code == "storage_error" and "primary" in error.message, f"a session is made on a replica: {error}")
+    writer.close_session(session)
+    file = check_rows(server, session)
+    history.check(file)
+    check_opened(writer, history, file)
+    return "new entries are seen: " + ", ".join(said)
+
+
+def fail_over(world):
+    """The server dies, and its replica becomes the server: a daemon that names both goes on there, and nothing is lost."""
+    server = world.server("synchronous_standby_names = '*'\nsynchronous_commit = local")
+    replica = world.replica(server)
+    daemon = world.daemon(f"postgres://owner@127.0.0.1:{server.port},127.0.0.1:{replica.port}/sessions")
+    history = History(daemon.new())
+    server.sql("ALTER DATABASE sessions SET synchronous_commit = 'remote_apply'")
+    server.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'abridged'")
+    ends, failures = threading.Event(), []
+
+    def write():
+        try:
+            while not ends.is_set():
+                text = history.next()
+                try:
+                    history.answer(text, daemon.append(history.session, text))
+                except Refused as error:
+                    expect(error.data["retryable"], f"refused for good: {error}")
+                    history.refuse(text)
+        except Exception as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=write, daemon=True)
+    thread.start()
+    until(lambda: len(history.answered) > 50, 20, "appends are answered")
+    server.kill()
+    begun = time.monotonic()
+    replica.promote()
+    before = len(history.answered)
+    _, took = until(lambda: len(history.answered) > before + 20 or failures, 30, "appends are answered by the other server")
+    ends.set()
+    thread.join(30)
+    if failures:
+        raise failures[0]
+    daemon.close_session(history.session)
+    file = check_rows(replica, history.session)
+    history.check(file)
+    check_opened(world.daemon(replica.url()), history, file)
+    return f"appends go on {time.monotonic() - begun:.1f} s after a fail-over: {len(history.answered)} answered, none lost, {len(history.refused)} refused"

@@ -1,0 +1,150 @@
+"""A server that is away: for seconds, for longer, in the middle of an answer; and an administrator who ends connections."""
+
+import threading
+import time
+
+from daemon import Refused
+from history import History, check_opened, check_rows
+from world import expect, until
+
+# The longest time for which an append waits for a server, and room for a machine that is busy.
+PATIENCE, ROOM = 10.0, 4.0
+
+
+def outages(world):
+    """The server is away for 3 s, and then for longer than an append waits."""
+    server = world.server()
+    daemon = world.daemon(server.url())
+    history = History(daemon.new())
+
+    def append():
+        text, begun = history.next(), time.monotonic()
+        try:
+            history.answer(text, daemon.append(history.session, text))
+        except Refused as error:
+            history.refuse(text)
+            return time.monotonic() - begun, error
+        return time.monotonic() - begun, None
+
+    def served():
+        """A context is answered, and how long that takes."""
+        begun = time.monotonic()
+        texts = daemon.texts(history.session)
+        expect(texts == list(history.answered), "a context has other messages than those that were answered")
+        return time.monotonic() - begun
+
+    expect(append()[1] is None, "an append is refused before the outage")
+    server.stop()
+    threading.Timer(3, server.start).start()
+    waited, error = append()
+    expect(error is None, f"an outage of 3 s is not survived: {error}")
+    expect(waited > 2.5, f"an append is answered {waited:.1f} s after the server went, before it came back")
+    until(server.answers, 5, "the server is back")
+    expect(append()[1] is None, "an append is refused after an outage of 3 s")
+
+    begun, told = time.monotonic(), len(daemon.told)
+    server.stop()
+    waited, error = append()
+    expect(error and error.code == "storage_error" and error.data["retryable"], f"no append is refused, or otherwise: {error}")
+    expect(PATIENCE - 1 < waited < PATIENCE + ROOM, f"an append is refused after {waited:.1f} s")
+    longest = served()
+    _, notice = daemon.notice("store_away", 1, told)
+    expect(notice["severity"] == "warning", f"the notice of an outage: {notice}")
+    until(lambda: time.monotonic() - begun > PATIENCE + 2, 10, "the outage is long")
+    later = []
+    for _ in range(5):
+        took, error = append()
+        expect(error and error.data["retryable"], f"an append is answered without a server, or refused for good: {error}")
+        later.append(took)
+        longest = max(longest, served())
+    expect(max(later) < 2, f"an append of a long outage waits {max(later):.1f} s for its refusal")
+    expect(longest < 1, f"a context waits {longest:.1f} s for a server that is away")
+    server.start()
+    back = time.monotonic()
+    daemon.notice("store_back", 5, told)
+    told_after = time.monotonic() - back
+    _, error = append()
+    expect(error is None, f"an append is refused after the outage was told to be over: {error}")
+    served()
+    daemon.close_session(history.session)
+    file = check_rows(server, history.session)
+    history.check(file)
+    check_opened(world.daemon(server.url()), history, file)
+    return (
+        f"3 s are waited for; a long one is told, refuses after {waited:.1f} s and then within {max(later) * 1000:.0f} ms, answers "
+        f"contexts within {longest * 1000:.0f} ms, and its end is told after {told_after:.1f} s"
+    )
+
+
+def frozen_server(world):
+    """The server sleeps: its connections stay, and nothing answers. An append has an answer in bounded time, and it holds."""
+    server = world.server()
+    daemon = world.daemon(server.url())
+    history = History(daemon.new())
+    text = history.next()
+    history.answer(text, daemon.append(history.session, text))
+    server.pause()
+    text, begun = history.next(), time.monotonic()
+    answers = daemon.send("session/append", sessionId=history.session, messages=[{"role": "user", "content": text, "timestamp": 1}])
+    try:
+        history.answer(text, daemon.answer(answers, 100)["entryIds"])
+        expect(False, "an append is answered by a server that sleeps")
+    except Refused as error:
+        expect(error.code == "storage_error" and error.data["retryable"], f"refused otherwise: {error}")
+        history.refuse(text)
+    waited = time.monotonic() - begun
+    told = len(daemon.told)
+    server.resume()
+    daemon.notice("store_back", 15, told)
+    text = history.next()
+    history.answer(text, daemon.append(history.session, text))
+    daemon.close_session(history.session)
+    file = check_rows(server, history.session)
+    history.check(file)
+    check_opened(world.daemon(server.url()), history, file)
+    return f"an append to a server that sleeps is refused after {waited:.0f} s, and is not there when it wakes up"
+
+
+def administrator(world):
+    """Connections that the server ends, one by one and all at once; its limit for idle transactions; a session that is deleted."""
+    server = world.server("idle_in_transaction_session_timeout = 1s")
+    daemon, other = world.daemon(server.url()), world.daemon(server.url())
+    history = History(daemon.new())
+
+    def append():
+        text = history.next()
+        history.answer(text, daemon.append(history.session, text))
+
+    append()
+    # The connection that shows that the daemon lives is idle in a transaction.
+    time.sleep(2.5)
+    error = other.refused("session/load", sessionId=history.session)
+    expect(error.code == "locked", f"an owner that lives loses its session: {error}")
+    ended = 0
+    for _ in range(world.of(10)):
+        pids = [row[0] for row in server.sql("SELECT pid FROM pg_stat_activity WHERE application_name = 'abridged' ORDER BY backend_start")]
+        for pid in pids:
+            server.sql(f"SELECT pg_terminate_backend({pid})")
+            ended += 1
+            append()
+    server.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'abridged'")
+    append()
+    time.sleep(2)
+    error = other.refused("session/load", sessionId=history.session)
+    expect(error.code == "locked", f"an owner does not take its lock again: {error}")
+    daemon.close_session(history.session)
+    file = check_rows(server, history.session)
+    history.check(file)
+    check_opened(other, history, file)
+
+    daemon.load(history.session)
+    server.sql(f"DELETE FROM abridged.session WHERE id = '{history.session}'")
+    error = daemon.refused("session/append", sessionId=history.session, messages=[{"role": "user", "content": "x", "timestamp": 1}])
+    expect(error.code in ("not_found", "storage_error") and not error.data["retryable"], f"an append to a session that is deleted: {error}")
+    daemon.call("session/close", sessionId=history.session)
+    error = daemon.refused("session/load", sessionId=history.session)
+    expect(error.code == "not_found", f"a session that is deleted opens: {error}")
+    expect(server.sql("SELECT count(*) FROM abridged.line") == [["0"]], "lines of a session that is deleted stay")
+    session = daemon.new()
+    daemon.append(session, "after")
+    return f"{ended} connections ended one by one, and all at once: no append is lost, and the session is still its owner's"
