@@ -57,7 +57,7 @@ def doubled(texts):
 def lines_of(file):
     """The entries of a session file, which must be whole lines of JSON that chain by their parents."""
     expect(file.endswith(b"\n"), f"the last line is torn: {file[-80:]!r}")
-    header, *entries = [json.loads(line) for line in file.decode().splitlines()]
+    header, *entries = map(json.loads, file.splitlines())
     expect(header["type"] == "session", f"the first line is no header: {header}")
     ids = [entry["id"] for entry in entries]
     expect(len(set(ids)) == len(ids), f"ids are there twice: {doubled(ids)}")

@@ -4,15 +4,12 @@ import os
 import threading
 import time
 
-from daemon import Gone, Refused
-from history import History, check_opened, check_rows, lines_of
+from daemon import Refused
+from history import History, check_opened, check_rows
 from world import expect, until
 
 # The time without a sign of life after which an owner counts as gone, and the time in which the next look sees it.
 SILENCE, LOOK = 15.0, 6.0
-
-# Sessions of pgbouncer's clients have no server of their own, so nothing but this distinguishes the two tests.
-HELD_OFF = "pg_try_advisory_xact_lock(bigint), pg_advisory_xact_lock(bigint)"
 
 
 def hand_over(daemons, rounds):
@@ -46,7 +43,7 @@ def handed_over(world):
     return f"{rounds} times between two daemons, {took / rounds * 1000:.1f} ms each"
 
 
-def taken_from_a_sleeper(world, server, url, asleep_for=None):
+def taken_from_a_sleeper(world, server, url):
     """A daemon that owns a session sleeps. Another one is refused it for 15 s, and has it then; the first, awake again, is told so."""
     first, second = world.daemon(url), world.daemon(url)
     history = History(first.new())
@@ -136,6 +133,26 @@ def no_locks(world):
     thread.join(30)
     expect("killed" in results, "the session of a killed daemon is not taken")
     return f"without locks, that of a killed one after {results['killed']:.1f} s, that of a sleeper after {asleep:.1f} s"
+
+
+def new_owner(world):
+    """A daemon that has just started makes a session before it could say that it lives: the session is its own all the same."""
+    server = world.server()
+    second = world.daemon(server.url())
+    second.close_session(second.new())
+    with server.holding("LOCK TABLE abridged.owner IN EXCLUSIVE MODE"):
+        first = world.daemon(server.url())
+        making = first.send("session/new", cwd="/project")
+        # A daemon may wait with its first session for the end of this.
+        time.sleep(1.5)
+        for (session,) in server.sql("SELECT id FROM abridged.session WHERE owner IS NOT NULL"):
+            error = second.refused("session/load", sessionId=session)
+            expect(error.code == "locked", f"a new session is refused otherwise: {error}")
+    session = first.answer(making)["session"]["sessionId"]
+    error = second.refused("session/load", sessionId=session)
+    expect(error.code == "locked" and error.data["pid"] == first.process.pid, f"a new session is refused otherwise: {error}")
+    first.append(session, "one")
+    return "a session that is new is its daemon's, even where that was kept from saying so"
 
 
 def killed_owner(world):

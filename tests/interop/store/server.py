@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import time
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from urllib.parse import quote, urlencode
@@ -207,7 +208,7 @@ class Server:
         folder.mkdir()
         give(folder, 0o700)
         run("pg_basebackup", "-D", copy.data, "-h", self.folder, "-p", str(self.port), "-U", "owner", "-R", "-c", "fast", "--no-sync")
-        copy.configure(f"port = {copy.port}\nunix_socket_directories = '{folder}'")
+        copy.configure(f"port = {copy.port}\nunix_socket_directories = '{folder}'\nsynchronous_standby_names = ''")
         copy.start()
         return copy
 
@@ -218,7 +219,7 @@ class Server:
     def url(self, user="owner", password=None, database="sessions", host="127.0.0.1", port=None, **parameters):
         """The address of a store in it."""
         secret = f":{quote(password, safe='')}" if password else ""
-        query = f"?{urlencode(parameters)}" if parameters else ""
+        query = f"?{urlencode(parameters, quote_via=quote)}" if parameters else ""
         return f"postgres://{user}{secret}@{host}:{port or self.port}/{database}{query}"
 
     def sql(self, text, database="sessions"):
@@ -228,6 +229,22 @@ class Server:
             "-d", database, "-c", text,
         )
         return [line.split("\t") for line in said.splitlines()]
+
+    @contextmanager
+    def holding(self, statement):
+        """A transaction of its own that stays open after a statement."""
+        as_user, _ = user()
+        arguments = [programs() / "psql", "-X", "-q", "-h", self.folder, "-p", str(self.port), "-U", "owner", "-d", "sessions"]
+        holder = subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd="/", **as_user)
+        holder.stdin.write(f"BEGIN; {statement};\n\\echo held\n")
+        holder.stdin.flush()
+        try:
+            if holder.stdout.readline() != "held\n":
+                raise RuntimeError(f"not performed: {statement}")
+            yield
+        finally:
+            holder.stdin.close()
+            holder.wait(10)
 
     def file(self, session, schema="abridged"):
         """The bytes of a session, from its rows in order."""

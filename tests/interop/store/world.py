@@ -2,6 +2,7 @@
 
 import itertools
 import shutil
+import socket
 import sys
 import tempfile
 import time
@@ -48,15 +49,15 @@ class World:
 
     def server(self, configuration="", **environment):
         """A server of its own."""
-        return self._keep(Server(self.template, self.place("server"), configuration, environment))
+        return self.keep(Server(self.template, self.place("server"), configuration, environment))
 
     def replica(self, server):
         """A replica of a server."""
-        return self._keep(server.replica(self.place("replica")))
+        return self.keep(server.replica(self.place("replica")))
 
     def daemon(self, url, folder=None, **more):
         """A daemon. `folder` is that of an earlier one, whose cache it finds."""
-        return self._keep(Daemon(url, folder or self.place("daemon"), **more))
+        return self.keep(Daemon(url, folder or self.place("daemon"), **more))
 
     def proxy(self, server, **more):
         """A proxy before a server."""
@@ -64,11 +65,18 @@ class World:
         self.ends.callback(proxy.close)
         return proxy
 
+    def silent_port(self):
+        """A port that takes connections and never answers."""
+        listener = socket.create_server(("127.0.0.1", 0))
+        self.ends.callback(listener.close)
+        return listener.getsockname()[1]
+
     def skip(self, what):
         """Says aloud that a part is left out."""
         self.skipped.append(what)
 
-    def _keep(self, part):
+    def keep(self, part):
+        """A part that ends with the scenario, and tells what it said if the scenario fails."""
         self.parts[part.folder] = part
         self.ends.callback(part.close)
         return part
