@@ -32,7 +32,8 @@ class Writer(threading.Thread):
     def __init__(self, history, seats, seed):
         super().__init__(daemon=True)
         self.history, self.seats, self.random = history, seats, random.Random(seed)
-        self.loads, self.ends, self.failure = 0, threading.Event(), None
+        self.loads, self.compactions = 0, 0
+        self.ends, self.failure = threading.Event(), None
 
     def run(self):
         try:
@@ -51,6 +52,8 @@ class Writer(threading.Thread):
             return
         self.loads += 1
         for _ in range(self.random.randint(1, 25)):
+            if self.random.random() < 0.05 and not self._compact(daemon):
+                return
             text = self.history.next()
             try:
                 self.history.answer(text, daemon.append(session, text))
@@ -66,14 +69,26 @@ class Writer(threading.Thread):
             pass
 
 
+    def _compact(self, daemon):
+        """Compacts the session, which appends lines of other kinds. Returns whether the daemon is there to go on."""
+        try:
+            daemon.call("session/compact", sessionId=self.history.session, method="extractive", keepRecentTokens=1, wait=True)
+            self.compactions += 1
+        except Gone:
+            return False
+        except Refused as error:
+            expect(error.code in ("nothing_to_compact", "storage_error", "locked"), f"a compaction is refused otherwise: {error}")
+        return True
+
+
 def kills(world):
     """Daemons and the server are killed in random order while four sessions are written through two daemons."""
-    server, wanted, chance = world.server(), world.of(200), random.Random(33)
+    server, wanted, chance = world.server(), world.of(200), random.Random(world.seed)
     seats = [Seat(world, server.url()) for _ in range(2)]
     histories = [History(seats[0].daemon.new()) for _ in range(4)]
     for history in histories:
         seats[0].daemon.close_session(history.session)
-    writers = [Writer(history, seats, number) for number, history in enumerate(histories)]
+    writers = [Writer(history, seats, world.seed + number) for number, history in enumerate(histories)]
     for writer in writers:
         writer.start()
     killed, begun = {"daemon": 0, "server": 0}, time.monotonic()
@@ -104,30 +119,33 @@ def kills(world):
     for writer in writers:
         writer.join(60)
         expect(not writer.is_alive(), "a client does not end")
-    judge = world.daemon(server.url())
     for seat in seats:
-        seat.daemon.close()
+        seat.kill()
+    # A cache that is empty, and those that the killed daemons left.
+    judges = [world.daemon(server.url()), *(seat.daemon for seat in seats)]
     count = answered()
     unanswered = 0
     for history in histories:
         file = check_rows(server, history.session)
         # A daemon that is killed after a refusal cannot take the rows back, if the server has them.
         unanswered += history.check(file, refused_may_stay=True)
-        check_opened(judge, history, file)
+        for judge in judges:
+            check_opened(judge, history, file)
     unknown = sum(len(history.unknown) for history in histories)
     took = time.monotonic() - begun
     return (
         f"{killed['daemon']} daemons and {killed['server']} servers killed in {took:.0f} s: {count} answered appends are there, "
-        f"{unanswered} of {unknown} without an answer, too; longest wait {longest:.1f} s, {sum(writer.loads for writer in writers)} loads"
+        f"{unanswered} of {unknown} without an answer, too; longest wait {longest:.1f} s, {sum(writer.loads for writer in writers)} loads, "
+        f"{sum(writer.compactions for writer in writers)} compactions"
     )
 
 
 def cut_connections(world):
     """One daemon appends to two sessions behind a proxy that cuts its connections at any moment of a statement."""
-    server, chance, wanted = world.server(), random.Random(4), world.of(400)
+    server, chance, wanted = world.server(), random.Random(world.seed), world.of(400)
     plain, moments, lock = threading.Event(), dict.fromkeys(MOMENTS, 0), threading.Lock()
 
-    def plan(data):
+    def plan(data, _):
         with lock:
             if plain.is_set() or chance.random() > (0.25 if APPEND in data else 0.02):
                 return None

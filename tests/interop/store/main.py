@@ -1,6 +1,6 @@
 """The store against a real PostgreSQL: nothing that was answered is lost or doubled, whatever ends, sleeps or is refused.
 
-    main.py [--part SHARE] [SCENARIO…]
+    main.py [--part SHARE] [--seed SEED] [SCENARIO…]
 
 `--part 0.1` runs a tenth of the rounds of the long scenarios. ABRIDGED_BIN names the program."""
 
@@ -25,7 +25,7 @@ from server import Missing, Template
 from world import Skipped, World
 
 # These wait most of their time, and run at once.
-WAITING = (owners.sleepers, owners.no_locks, outages.outages, outages.frozen_server, outages.administrator, owners.killed_owner, owners.new_owner, followers.followers, followers.fail_over, poolers.behind_a_pooler, *bad_input.SCENARIOS)
+WAITING = (owners.sleepers, owners.no_locks, outages.outages, outages.frozen_server, outages.withdrawn, outages.administrator, owners.killed_owner, owners.new_owner, followers.followers, followers.fail_over, poolers.behind_a_pooler, *bad_input.SCENARIOS)
 
 # These keep the machine busy, and run one after the other.
 BUSY = (kills.kills, kills.cut_connections, owners.handed_over)
@@ -34,6 +34,7 @@ BUSY = (kills.kills, kills.cut_connections, owners.handed_over)
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--part", type=float, default=1.0, metavar="SHARE")
+    parser.add_argument("--seed", type=int, default=33)
     parser.add_argument("scenarios", nargs="*")
     arguments = parser.parse_args()
     wanted = lambda scenario: not arguments.scenarios or scenario.__name__ in arguments.scenarios
@@ -52,7 +53,7 @@ def main():
         signal.signal(number, end)
 
     def run(scenario):
-        name, started, world = scenario.__name__, time.monotonic(), World(template, arguments.part)
+        name, started, world = scenario.__name__, time.monotonic(), World(template, arguments.part, arguments.seed)
         worlds.add(world)
         try:
             with world:

@@ -5,10 +5,15 @@ import time
 
 from daemon import Refused
 from history import History, check_opened, check_rows
+from kills import APPEND
+from proxy import SENT
 from world import expect, until
 
 # The longest time for which an append waits for a server, and room for a machine that is busy.
 PATIENCE, ROOM = 10.0, 4.0
+
+# The longest time for which it waits for one that takes connections and says nothing: a request, and patience after it.
+LONGEST_SILENCE = 35.0
 
 
 def outages(world):
@@ -103,6 +108,43 @@ def frozen_server(world):
     history.check(file)
     check_opened(world.daemon(server.url()), history, file)
     return f"an append to a server that sleeps is refused after {waited:.0f} s, and is not there when it wakes up"
+
+
+def withdrawn(world):
+    """The server has an append whose answer is lost, and then nobody reaches it: the append is refused, and taken back later."""
+    server, cuts = world.server(), threading.Event()
+
+    def plan(data, pair):
+        if not cuts.is_set() or APPEND not in data:
+            return None
+        proxy.refuses = True
+        proxy.cut(but=pair)
+        return SENT
+
+    proxy = world.proxy(server, plan=plan)
+    daemon = world.daemon(server.url(port=proxy.port))
+    history = History(daemon.new())
+    cuts.set()
+    text = history.next()
+    error = daemon.refused("session/append", sessionId=history.session, messages=[{"role": "user", "content": text, "timestamp": 1}])
+    expect(error.code == "storage_error" and error.data["retryable"], f"refused otherwise: {error}")
+    history.refuse(text)
+    expect(text.encode() in server.file(history.session), "the server does not have the append")
+    expect(daemon.texts(history.session) == [], "a context has an append that was refused")
+    cuts.clear()
+    told, proxy.refuses = len(daemon.told), False
+    daemon.notice("store_back", 15, told)
+    text = history.next()
+    history.answer(text, daemon.append(history.session, text))
+    file = check_rows(server, history.session)
+    history.check(file)
+    (listed,) = daemon.call("session/list")["sessions"]
+    expect(listed["preview"] == text, f"the list shows the append that was taken back: {listed['preview']}")
+    expect(listed["entryCount"] == 1, f"the list counts {listed['entryCount']} entries")
+    expect(not daemon.call("session/list", search=history.sent[0])["sessions"], "the append that was taken back is found")
+    daemon.close_session(history.session)
+    check_opened(world.daemon(server.url()), history, file)
+    return "an append that the server has, and whose answer nobody got, is refused and taken back"
 
 
 def administrator(world):

@@ -67,7 +67,9 @@ def behind_a_pooler(world):
     server = world.server()
     pooler = world.keep(Pooler(server, world.place("pooler")))
     url, rounds = server.url(port=pooler.port), world.of(50)
-    daemons = [world.daemon(url) for _ in range(2)]
+    # Both keep their caches in one folder, as two daemons of a machine do.
+    folder = world.place("daemons")
+    daemons = [world.daemon(url, folder) for _ in range(2)]
     begun = time.monotonic()
     history = hand_over(daemons, rounds)
     took = (time.monotonic() - begun) / rounds

@@ -12,9 +12,9 @@ BEFORE, INSIDE, SENT, DONE = MOMENTS = ("before", "inside", "sent", "done")
 class Proxy:
     """Listens on a port of loopback, and connects each client with the server.
 
-    `plan(bytes)` sees each piece that a client sends, and may name the moment at which its connection is cut."""
+    `plan(bytes, pair)` sees each piece that a client sends, and may name the moment at which its connection is cut."""
 
-    def __init__(self, port, plan=lambda _: None):
+    def __init__(self, port, plan=lambda *_: None):
         self.target, self.plan = port, plan
         self.refuses, self.delay, self.cuts = False, 0.0, 0
         self.pairs, self.lock = set(), threading.Lock()
@@ -44,13 +44,12 @@ class Proxy:
             for pump in (pair.up, pair.down):
                 threading.Thread(target=pump, daemon=True).start()
 
-    def cut(self):
-        """Cuts all connections. Returns their number."""
+    def cut(self, but=None):
+        """Cuts all connections, or all but one."""
         with self.lock:
-            pairs = list(self.pairs)
+            pairs = [pair for pair in self.pairs if pair is not but]
         for pair in pairs:
             pair.cut()
-        return len(pairs)
 
     def close(self):
         """Ends it."""
@@ -71,7 +70,7 @@ class Pair:
         """Moves the bytes of the client."""
         while data := received(self.client):
             time.sleep(self.proxy.delay)
-            moment = self.proxy.plan(data)
+            moment = self.proxy.plan(data, self)
             if moment:
                 self.proxy.cuts += 1
             if moment == BEFORE:

@@ -19,10 +19,10 @@ class Skipped(Exception):
 
 
 class World:
-    """A scenario's own world. `share` is the part of the whole counts that is wanted."""
+    """A scenario's own world. `share` is the part of the whole counts that is wanted, and `seed` that of all chance."""
 
-    def __init__(self, template, share):
-        self.template, self.share = template, share
+    def __init__(self, template, share, seed):
+        self.template, self.share, self.seed = template, share, seed
         # Not below $TMPDIR: the user of a server may not enter it.
         self.folder = Path(tempfile.mkdtemp(prefix="abridged-store-", dir="/tmp"))
         self.folder.chmod(0o755)
@@ -40,7 +40,7 @@ class World:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def of(self, count):
-        """So much of a whole count, and a twentieth at least."""
+        """As much of a whole count as is wanted."""
         return max(1, round(count * self.share))
 
     def place(self, name):
