@@ -5,7 +5,7 @@ import time
 
 from daemon import Refused
 from history import History, check_opened, check_rows
-from world import expect, until
+from world import expect, together, until
 
 SOON = 1.0
 
@@ -64,34 +64,33 @@ def fail_over(world):
     history = History(daemon.new())
     server.sql("ALTER DATABASE sessions SET synchronous_commit = 'remote_apply'")
     server.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'abridged'")
-    ends, failures = threading.Event(), []
+    ends = threading.Event()
 
     def write():
-        try:
-            while not ends.is_set():
-                text = history.next()
-                try:
-                    history.answer(text, daemon.append(history.session, text))
-                except Refused as error:
-                    expect(error.data["retryable"], f"refused for good: {error}")
-                    history.refuse(text)
-        except Exception as error:
-            failures.append(error)
+        while not ends.is_set():
+            text = history.next()
+            try:
+                history.answer(text, daemon.append(history.session, text))
+            except Refused as error:
+                expect(error.data["retryable"], f"refused for good: {error}")
+                history.refuse(text)
 
-    thread = threading.Thread(target=write, daemon=True)
-    thread.start()
-    until(lambda: len(history.answered) > 50, 20, "appends are answered")
-    server.kill()
-    begun = time.monotonic()
-    replica.promote()
-    before = len(history.answered)
-    _, took = until(lambda: len(history.answered) > before + 20 or failures, 30, "appends are answered by the other server")
-    ends.set()
-    thread.join(30)
-    if failures:
-        raise failures[0]
+    def fail():
+        try:
+            until(lambda: len(history.answered) > 50, 20, "appends are answered")
+            server.kill()
+            begun, before = time.monotonic(), len(history.answered)
+            replica.promote()
+            until(lambda: len(history.answered) > before + 1, 30, "an append is answered by the other server")
+            took = time.monotonic() - begun
+            until(lambda: len(history.answered) > before + 50, 30, "appends are answered by the other server")
+            return took
+        finally:
+            ends.set()
+
+    _, took = together(write, fail)
     daemon.close_session(history.session)
     file = check_rows(replica, history.session)
     history.check(file)
     check_opened(world.daemon(replica.url()), history, file)
-    return f"appends go on {time.monotonic() - begun:.1f} s after a fail-over: {len(history.answered)} answered, none lost, {len(history.refused)} refused"
+    return f"appends go on {took:.1f} s after a fail-over: {len(history.answered)} answered, none lost, {len(history.refused)} refused"

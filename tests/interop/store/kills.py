@@ -4,11 +4,12 @@ import random
 import signal
 import threading
 import time
+from functools import partial
 
 from daemon import Gone, Refused
 from history import History, check_opened, check_rows
 from proxy import MOMENTS
-from world import expect
+from world import expect, together
 
 # A statement that appends, as it leaves a daemon.
 APPEND = b".line (session"
@@ -158,28 +159,18 @@ def cut_connections(world):
     daemon = world.daemon(server.url(port=proxy.port))
     histories = [History(daemon.new()) for _ in range(2)]
     plain.clear()
-    failures, begun = [], time.monotonic()
+    begun = time.monotonic()
 
     def write(history):
-        try:
-            for _ in range(wanted // 2):
-                text = history.next()
-                try:
-                    history.answer(text, daemon.append(history.session, text))
-                except Refused as error:
-                    expect(error.code == "storage_error" and error.data["retryable"], f"an append is refused otherwise: {error}")
-                    history.refuse(text)
-        except Exception as error:
-            failures.append(error)
+        for _ in range(wanted // 2):
+            text = history.next()
+            try:
+                history.answer(text, daemon.append(history.session, text))
+            except Refused as error:
+                expect(error.code == "storage_error" and error.data["retryable"], f"an append is refused otherwise: {error}")
+                history.refuse(text)
 
-    threads = [threading.Thread(target=write, args=(history,), daemon=True) for history in histories]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(150)
-        expect(not thread.is_alive(), "an append is never answered")
-    if failures:
-        raise failures[0]
+    together(*(partial(write, history) for history in histories))
     took = time.monotonic() - begun
     plain.set()
     for history in histories:

@@ -25,7 +25,7 @@ from server import Missing, Template
 from world import Skipped, World
 
 # These wait most of their time, and run at once.
-WAITING = (owners.sleepers, owners.no_locks, outages.outages, outages.frozen_server, outages.withdrawn, outages.administrator, owners.killed_owner, owners.new_owner, followers.followers, followers.fail_over, poolers.behind_a_pooler, *bad_input.SCENARIOS)
+WAITING = (owners.sleepers, owners.no_locks, outages.outages, outages.frozen_server, outages.late_server, outages.withdrawn, outages.administrator, owners.killed_owner, owners.new_owner, owners.raced, followers.followers, followers.fail_over, poolers.behind_a_pooler, *bad_input.SCENARIOS)
 
 # These keep the machine busy, and run one after the other.
 BUSY = (kills.kills, kills.cut_connections, owners.handed_over)

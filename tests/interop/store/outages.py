@@ -81,6 +81,60 @@ def outages(world):
     )
 
 
+def late_server(world):
+    """The daemon starts before its server: what it is asked waits for a while, is refused, and works once the server is there."""
+    server = world.server()
+    server.stop()
+    daemon = world.daemon(server.url())
+    asked = time.monotonic()
+    making = daemon.send("session/new", cwd="/project")
+    begun = time.monotonic()
+    daemon.call("ping")
+    expect(time.monotonic() - begun < 1, "a daemon without a server does not answer")
+    try:
+        daemon.answer(making)
+        expect(False, "a session is made without a server")
+    except Refused as error:
+        waited = time.monotonic() - asked
+        expect(error.code == "storage_error" and error.data["retryable"], f"refused otherwise: {error}")
+        expect(waited < PATIENCE + ROOM, f"a session is refused after {waited:.0f} s")
+    server.start()
+    session, took = until(lambda: made(daemon), 5, "a session is made once the server is there")
+    daemon.append(session, "one")
+    server.stop()
+    begun = time.monotonic()
+    expect(daemon.end() == 0, "a daemon whose server is away ends with an error")
+    ended = time.monotonic() - begun
+    expect(ended < 5, f"a daemon whose server is away ends after {ended:.0f} s")
+    return f"without its server a daemon refuses after {waited:.1f} s, works {took:.1f} s after the server is there, and ends within {ended:.1f} s"
+
+
+def made(daemon):
+    """A new session, where the store takes one."""
+    try:
+        return daemon.new()
+    except Refused as error:
+        expect(error.data["retryable"], f"refused for good: {error}")
+        return None
+
+
+def silence(daemon, server, history):
+    """The server sleeps during an append to an open session, and wakes up. Returns the seconds after which the append is refused."""
+    server.pause()
+    text, begun = history.next(), time.monotonic()
+    error = daemon.refused("session/append", sessionId=history.session, messages=[{"role": "user", "content": text, "timestamp": 1}])
+    waited = time.monotonic() - begun
+    expect(error.code == "storage_error" and error.data["retryable"], f"refused otherwise: {error}")
+    expect(waited < LONGEST_SILENCE, f"an append to a server that sleeps is refused after {waited:.0f} s")
+    history.refuse(text)
+    told = len(daemon.told)
+    server.resume()
+    daemon.notice("store_back", 15, told)
+    text = history.next()
+    history.answer(text, daemon.append(history.session, text))
+    return waited
+
+
 def frozen_server(world):
     """The server sleeps: its connections stay, and nothing answers. An append has an answer in bounded time, and it holds."""
     server = world.server()
@@ -88,21 +142,7 @@ def frozen_server(world):
     history = History(daemon.new())
     text = history.next()
     history.answer(text, daemon.append(history.session, text))
-    server.pause()
-    text, begun = history.next(), time.monotonic()
-    answers = daemon.send("session/append", sessionId=history.session, messages=[{"role": "user", "content": text, "timestamp": 1}])
-    try:
-        history.answer(text, daemon.answer(answers, 100)["entryIds"])
-        expect(False, "an append is answered by a server that sleeps")
-    except Refused as error:
-        expect(error.code == "storage_error" and error.data["retryable"], f"refused otherwise: {error}")
-        history.refuse(text)
-    waited = time.monotonic() - begun
-    told = len(daemon.told)
-    server.resume()
-    daemon.notice("store_back", 15, told)
-    text = history.next()
-    history.answer(text, daemon.append(history.session, text))
+    waited = silence(daemon, server, history)
     daemon.close_session(history.session)
     file = check_rows(server, history.session)
     history.check(file)
@@ -124,6 +164,8 @@ def withdrawn(world):
     proxy = world.proxy(server, plan=plan)
     daemon = world.daemon(server.url(port=proxy.port))
     history = History(daemon.new())
+    reader = world.daemon(server.url())
+    reader.load(history.session, readOnly=True)
     cuts.set()
     text = history.next()
     error = daemon.refused("session/append", sessionId=history.session, messages=[{"role": "user", "content": text, "timestamp": 1}])
@@ -142,6 +184,8 @@ def withdrawn(world):
     expect(listed["preview"] == text, f"the list shows the append that was taken back: {listed['preview']}")
     expect(listed["entryCount"] == 1, f"the list counts {listed['entryCount']} entries")
     expect(not daemon.call("session/list", search=history.sent[0])["sessions"], "the append that was taken back is found")
+    # A reader may have seen it, and reads on.
+    until(lambda: reader.texts(history.session) == [text], 5, "a reader sees what is left")
     daemon.close_session(history.session)
     check_opened(world.daemon(server.url()), history, file)
     return "an append that the server has, and whose answer nobody got, is refused and taken back"
@@ -168,6 +212,8 @@ def administrator(world):
         for pid in pids:
             server.sql(f"SELECT pg_terminate_backend({pid})")
             ended += 1
+            error = other.refused("session/load", sessionId=history.session)
+            expect(error.code == "locked", f"an owner that lives loses its session with one connection: {error}")
             append()
     server.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'abridged'")
     append()

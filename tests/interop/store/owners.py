@@ -1,12 +1,11 @@
 """Sessions that go from one daemon to another: given up, taken from one that sleeps or was killed, never written by two."""
 
 import os
-import threading
 import time
 
-from daemon import Refused
-from history import History, check_opened, check_rows
-from world import expect, until
+from daemon import Refused, text_of
+from history import History, check_opened, check_rows, lines_of
+from world import expect, together, until
 
 # The time without a sign of life after which an owner counts as gone, and the time in which the next look sees it.
 SILENCE, LOOK = 15.0, 6.0
@@ -67,12 +66,16 @@ def taken_from_a_sleeper(world, server, url):
             expect(error.code == "locked", f"the session of a sleeper is refused otherwise: {error}")
         expect(tried < SILENCE + LOOK, f"the session of a sleeper is not free after {tried:.0f} s")
         time.sleep(0.1)
-    # Its last sign of life may be as old as the time between two.
+    # Its last sign of life may be as old as the time between two of them.
     expect(tried > SILENCE - LOOK, f"the session of a sleeper is taken after {tried:.1f} s")
     expect(refusal, "the session of a sleeper is never refused")
     host, pid = os.uname().nodename, first.process.pid
     expect(refusal.data["host"] == host and refusal.data["pid"] == pid, f"the owner is {host} {pid}, and {refusal} says another")
     expect(refusal.data["since"] and host in refusal.message, f"no time, or no name: {refusal}")
+    # By the server's clock, which is the one that counts.
+    ((silence,),) = server.sql(f"""SELECT extract(epoch FROM s.owned - o.renewed) FROM abridged.session s, abridged.owner o
+        WHERE s.id = '{session}' AND o.pid = {first.process.pid}""")
+    expect(SILENCE < float(silence) < SILENCE + 2, f"the session of a sleeper is taken {silence} s after its last sign of life")
     text = history.next()
     history.answer(text, second.append(session, text))
     first.resume()
@@ -107,7 +110,7 @@ def no_locks(world):
     server = world.server()
     server.sql("REVOKE EXECUTE ON FUNCTION pg_try_advisory_xact_lock(bigint), pg_advisory_xact_lock(bigint) FROM PUBLIC")
     server.sql("CREATE ROLE plain LOGIN; GRANT CREATE ON DATABASE sessions TO plain")
-    url, results = server.url(user="plain"), {}
+    url = server.url(user="plain")
 
     def killed():
         first, second = world.daemon(url), world.daemon(url)
@@ -125,14 +128,42 @@ def no_locks(world):
             expect(tried < SILENCE + LOOK, f"the session of a killed daemon is not free after {tried:.0f} s")
             time.sleep(0.1)
         expect(tried > SILENCE - LOOK, f"the session of a killed daemon is taken after {tried:.1f} s without a lock that is free")
-        results["killed"] = tried
+        return tried
 
-    thread = threading.Thread(target=killed, daemon=True)
-    thread.start()
-    asleep = taken_from_a_sleeper(world, server, url)
-    thread.join(30)
-    expect("killed" in results, "the session of a killed daemon is not taken")
-    return f"without locks, that of a killed one after {results['killed']:.1f} s, that of a sleeper after {asleep:.1f} s"
+    dead, asleep = together(killed, lambda: taken_from_a_sleeper(world, server, url))
+    return f"without locks, the session of a killed daemon is taken after {dead:.1f} s, that of a sleeper after {asleep:.1f} s"
+
+
+def raced(world):
+    """Daemons that start at once on an empty database make its tables once; of those that load a session at once, one has it."""
+    server, rounds = world.server(), world.of(100)
+    server.sql("CREATE ROLE plain LOGIN; GRANT CREATE ON DATABASE sessions TO plain")
+    server.sql("CREATE DATABASE others OWNER plain")
+    server.sql("REVOKE EXECUTE ON FUNCTION pg_advisory_xact_lock(bigint) FROM PUBLIC", database="others")
+    for url, database in ((server.url(user="plain", database="others"), "others"), (server.url(), "sessions")):
+        daemons = [world.daemon(url) for _ in range(4)]
+        making = [daemon.send("session/new", cwd="/project") for daemon in daemons]
+        for daemon, answers in zip(daemons, making):
+            daemon.append(daemon.answer(answers)["session"]["sessionId"], "one")
+        expect(len(server.sql("SELECT * FROM abridged.about", database)) == 1, "the tables are made twice")
+    session = daemons[0].new()
+    daemons[0].close_session(session)
+    for number in range(rounds):
+        loading = [daemon.send("session/load", sessionId=session) for daemon in daemons]
+        winners = []
+        for daemon, answers in zip(daemons, loading):
+            try:
+                daemon.answer(answers)
+                winners.append(daemon)
+            except Refused as error:
+                expect(error.code == "locked", f"a loser of a race is refused otherwise: {error}")
+        expect(len(winners) == 1, f"in round {number}, {len(winners)} daemons have the session")
+        winners[0].append(session, f"{number}")
+        winners[0].close_session(session)
+    file = check_rows(server, session)
+    texts = [text_of(entry["message"]) for entry in lines_of(file) if entry["type"] == "message"]
+    expect(texts == [str(number) for number in range(rounds)], f"a race leaves {texts}")
+    return f"4 daemons make the tables at once, and race {rounds} times for a session, which one of them has"
 
 
 def new_owner(world):

@@ -6,7 +6,9 @@ import subprocess
 import time
 
 import server as servers
+from followers import SOON, delays
 from history import check_opened, check_rows
+from outages import silence
 from owners import hand_over, loads
 from world import Skipped, expect, until
 
@@ -61,7 +63,7 @@ def program():
 
 
 def behind_a_pooler(world):
-    """Two daemons hand a session back and forth behind pgbouncer; then one of them is killed."""
+    """Behind pgbouncer, two daemons hand a session back and forth, one of them is killed, another one reads, and the server sleeps."""
     if not program():
         raise Skipped("pgbouncer is not installed (apt-get install pgbouncer)")
     server = world.server()
@@ -83,8 +85,16 @@ def behind_a_pooler(world):
     _, free = until(lambda: loads(second, history.session), 20, "the session of a killed daemon is free")
     text = history.next()
     history.answer(text, second.append(history.session, text))
+    reader = world.daemon(url)
+    reader.load(history.session, readOnly=True)
+    seen = delays(second, reader, history.session, history, world.of(10))
+    expect(seen[-1] < SOON, f"behind a pooler, an entry is seen after {seen[-1]:.1f} s")
+    silent = silence(second, server, history)
     second.close_session(history.session)
     file = check_rows(server, history.session)
     history.check(file)
     check_opened(second, history, file)
-    return f"{rounds} times between two daemons, {took * 1000:.1f} ms each; the session of a killed one is free after {free:.1f} s"
+    return (
+        f"{rounds} times between two daemons, {took * 1000:.1f} ms each; the session of a killed one is free after {free:.1f} s; new entries are "
+        f"seen after {seen[len(seen) // 2] * 1000:.0f} ms ({seen[-1] * 1000:.0f} ms at most); a server that sleeps is given up after {silent:.0f} s"
+    )

@@ -6,6 +6,7 @@ import socket
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -86,6 +87,12 @@ def expect(holds, what):
     """Fails the scenario where something does not hold."""
     if not holds:
         raise AssertionError(what)
+
+
+def together(*functions):
+    """The results of functions that run at once, in their order. A failure of one is that of all."""
+    with ThreadPoolExecutor(len(functions)) as pool:
+        return [running.result() for running in [pool.submit(function) for function in functions]]
 
 
 def until(wanted, seconds, what):
