@@ -27,6 +27,22 @@ class Seat:
         self.daemon = self.world.daemon(self.url, self.folder)
 
 
+class Cuts:
+    """A plan that cuts a share of the appends and of the other statements, each at a moment of chance, and counts those of appends."""
+
+    def __init__(self, seed, of_appends, of_others):
+        self.random, self.shares, self.lock = random.Random(seed), (of_others, of_appends), threading.Lock()
+        self.of = dict.fromkeys(MOMENTS, 0)
+
+    def plan(self, data, _):
+        with self.lock:
+            if self.random.random() > self.shares[APPEND in data]:
+                return None
+            moment = self.random.choice(MOMENTS)
+            self.of[moment] += APPEND in data
+            return moment
+
+
 class Writer(threading.Thread):
     """A client that appends to one session, now through one daemon and now through another."""
 
@@ -83,9 +99,12 @@ class Writer(threading.Thread):
 
 
 def kills(world):
-    """Daemons and the server are killed in random order while four sessions are written through two daemons."""
+    """Daemons and the server are killed in random order while four sessions are written through two daemons, and the connections of one
+    are cut now and then."""
     server, wanted, chance = world.server(), world.of(200), random.Random(world.seed)
-    seats = [Seat(world, server.url()) for _ in range(2)]
+    cuts = Cuts(world.seed, of_appends=0.03, of_others=0.005)
+    proxy = world.proxy(server, plan=cuts.plan)
+    seats = [Seat(world, server.url()), Seat(world, server.url(port=proxy.port))]
     histories = [History(seats[0].daemon.new()) for _ in range(4)]
     for history in histories:
         seats[0].daemon.close_session(history.session)
@@ -137,32 +156,22 @@ def kills(world):
     return (
         f"{killed['daemon']} daemons and {killed['server']} servers killed in {took:.0f} s: {count} answered appends are there, "
         f"{unanswered} of {unknown} without an answer, too; longest wait {longest:.1f} s, {sum(writer.loads for writer in writers)} loads, "
-        f"{sum(writer.compactions for writer in writers)} compactions"
+        f"{sum(writer.compactions for writer in writers)} compactions, {proxy.cuts} connections cut"
     )
 
 
 def cut_connections(world):
-    """One daemon appends to two sessions behind a proxy that cuts its connections at any moment of a statement."""
-    server, chance, wanted = world.server(), random.Random(world.seed), world.of(400)
-    plain, moments, lock = threading.Event(), dict.fromkeys(MOMENTS, 0), threading.Lock()
-
-    def plan(data, _):
-        with lock:
-            if plain.is_set() or chance.random() > (0.25 if APPEND in data else 0.02):
-                return None
-            moment = chance.choice(MOMENTS)
-            moments[moment] += APPEND in data
-            return moment
-
-    proxy = world.proxy(server, plan=plan)
-    plain.set()
+    """One daemon appends to eight sessions at once behind a proxy that cuts its connections at any moment of a statement."""
+    server, wanted = world.server(), world.of(800)
+    cuts = Cuts(world.seed, of_appends=0.25, of_others=0.02)
+    proxy = world.proxy(server)
     daemon = world.daemon(server.url(port=proxy.port))
-    histories = [History(daemon.new()) for _ in range(2)]
-    plain.clear()
+    histories = [History(daemon.new()) for _ in range(8)]
+    proxy.plan = cuts.plan
     begun = time.monotonic()
 
     def write(history):
-        for _ in range(wanted // 2):
+        for _ in range(wanted // len(histories)):
             text = history.next()
             try:
                 history.answer(text, daemon.append(history.session, text))
@@ -172,7 +181,7 @@ def cut_connections(world):
 
     together(*(partial(write, history) for history in histories))
     took = time.monotonic() - begun
-    plain.set()
+    proxy.plan = lambda *_: None
     for history in histories:
         text = history.next()
         history.answer(text, daemon.append(history.session, text))
@@ -183,6 +192,7 @@ def cut_connections(world):
         history.check(file)
         check_opened(judge, history, file)
     refused = sum(len(history.refused) for history in histories)
-    expect(all(moments.values()) or world.share < 1, f"no connection was cut at one of the moments: {moments}")
-    cuts = ", ".join(f"{count} {moment}" for moment, count in moments.items())
-    return f"{wanted} appends in {took:.0f} s over connections cut {proxy.cuts} times (appends: {cuts}), {refused} refused and not there"
+    expect(all(cuts.of.values()) or world.share < 1, f"no append was cut at one of the moments: {cuts.of}")
+    moments = ", ".join(f"{count} {moment}" for moment, count in cuts.of.items())
+    sent = sum(len(history.sent) for history in histories)
+    return f"{sent} appends in {took:.0f} s over connections cut {proxy.cuts} times (appends: {moments}), {refused} refused and not there"
