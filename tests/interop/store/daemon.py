@@ -28,21 +28,34 @@ class Gone(Exception):
     """The daemon ended before its answer."""
 
 
+def places(url, folder):
+    """The environment of a program whose data, settings and cache are below a folder, and whose store has an address."""
+    return {
+        **os.environ, "ABRIDGED_STORE": url, "ABRIDGED_DATA_DIR": str(folder / "data"), "ABRIDGED_CONFIG_DIR": str(folder / "config"),
+    }
+
+
+def run(url, folder, *arguments):
+    """Runs a command of the program to its end."""
+    return subprocess.run(
+        [PROGRAM, *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, env=places(url, folder)
+    )
+
+
 class Daemon:
     """A process `abridged serve --store`. Its data, settings and cache are below `folder`, which outlives it."""
 
-    def __init__(self, url, folder, prefix=(), settings=None, capabilities=None, **environment):
+    def __init__(self, url, folder, settings=None, capabilities=None, **environment):
         folder.mkdir(exist_ok=True)
         config = folder / "config"
         config.mkdir(exist_ok=True)
         if settings is not None:
             (config / "settings.json").write_text(json.dumps(settings))
-        own = {"ABRIDGED_DATA_DIR": str(folder / "data"), "ABRIDGED_CONFIG_DIR": str(config), "ABRIDGED_STORE": url}
         self.folder, self.errors = folder, folder / "stderr"
         with open(self.errors, "a") as errors:
             self.process = subprocess.Popen(
-                [*prefix, PROGRAM, "serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
-                env={**os.environ, **own, **environment},
+                [PROGRAM, "serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
+                env={**places(url, folder), **environment},
             )
         self.ids, self.waiting, self.lock = itertools.count(1), {}, threading.Lock()
         self.told, self.news = [], threading.Condition()
@@ -103,10 +116,13 @@ class Daemon:
         """The id of a new session."""
         return self.call("session/new", cwd=cwd, **params)["session"]["sessionId"]
 
+    def say(self, session, *texts):
+        """Sends requests of the user, to be appended; `answer` waits for the answer."""
+        return self.send("session/append", sessionId=session, messages=[message(text) for text in texts])
+
     def append(self, session, *texts, seconds=60):
         """Appends requests of the user. Returns the ids of their entries."""
-        messages = [{"role": "user", "content": text, "timestamp": 1} for text in texts]
-        return self.call("session/append", seconds, sessionId=session, messages=messages)["entryIds"]
+        return self.answer(self.say(session, *texts), seconds)["entryIds"]
 
     def load(self, session, **params):
         """Opens a session."""
@@ -131,13 +147,17 @@ class Daemon:
         messages = self.call("session/context", sessionId=session)["messages"]
         return [text_of(message) for message in messages if message["role"] == "user"]
 
-    def refused(self, method, /, seconds=60, **params):
+    def refused(self, method, /, **params):
         """The error of a request, which must be refused."""
+        return self.refusal(self.send(method, **params), method)
+
+    def refusal(self, answers, what="a request"):
+        """The error of a request that was sent, which must be refused."""
         try:
-            result = self.call(method, seconds, **params)
+            result = self.answer(answers)
         except Refused as error:
             return error
-        raise AssertionError(f"{method} is answered: {json.dumps(result)[:300]}")
+        raise AssertionError(f"{what} is answered: {json.dumps(result)[:300]}")
 
     def wait(self, wanted, seconds, what, since=0):
         """The first notification after `since` ones for which `wanted(method, params)` holds, with its time."""
@@ -185,6 +205,11 @@ class Daemon:
     def said(self):
         """The end of what it wrote to stderr."""
         return self.errors.read_text(errors="replace")[-3000:]
+
+
+def message(text):
+    """A request of the user."""
+    return {"role": "user", "content": text, "timestamp": 1}
 
 
 def text_of(message):

@@ -36,11 +36,11 @@ def followers(world):
     said = []
     for name, url in (("told by the server", server.url()), ("from a replica", replica.url())):
         reader = world.daemon(url)
-        opened = reader.load(session, readOnly=True)
+        reader.load(session, readOnly=True)
         took = delays(writer, reader, session, history, world.of(20))
         expect(took[-1] < SOON, f"{name}, an entry is seen after {took[-1]:.1f} s")
         expect(reader.texts(session) == list(history.answered), f"{name}, a reader has another context")
-        error = reader.refused("session/append", sessionId=session, messages=[{"role": "user", "content": "x", "timestamp": 1}])
+        error = reader.refusal(reader.say(session, "x"), "an append")
         expect(error.code in ("locked", "storage_error"), f"{name}, a reader that appends: {error}")
         reader.close_session(session)
         said.append(f"{name} {took[len(took) // 2] * 1000:.0f} ms ({took[-1] * 1000:.0f} ms at most)")

@@ -21,11 +21,17 @@ import kills
 import outages
 import owners
 import poolers
+import refusals
 from server import Missing, Template
 from world import Skipped, World
 
 # These wait most of their time, and run at once.
-WAITING = (owners.sleepers, owners.no_locks, outages.outages, outages.frozen_server, outages.late_server, outages.withdrawn, outages.administrator, owners.killed_owner, owners.new_owner, owners.raced, followers.followers, followers.fail_over, poolers.behind_a_pooler, *bad_input.SCENARIOS)
+WAITING = (
+    owners.sleepers, owners.no_locks, outages.outages, outages.frozen_server, outages.late_server, outages.withdrawn,
+    poolers.behind_a_pooler, refusals.addresses, outages.administrator, owners.killed_owner, owners.new_owner, owners.raced,
+    followers.followers, followers.fail_over, refusals.newer_store, refusals.roles, refusals.encryption, bad_input.odd_texts,
+    bad_input.tenants, bad_input.clocks, bad_input.full_disk, bad_input.long_lines,
+)
 
 # These keep the machine busy, and run one after the other.
 BUSY = (kills.kills, kills.cut_connections, owners.handed_over)

@@ -91,13 +91,9 @@ def late_server(world):
     begun = time.monotonic()
     daemon.call("ping")
     expect(time.monotonic() - begun < 1, "a daemon without a server does not answer")
-    try:
-        daemon.answer(making)
-        expect(False, "a session is made without a server")
-    except Refused as error:
-        waited = time.monotonic() - asked
-        expect(error.code == "storage_error" and error.data["retryable"], f"refused otherwise: {error}")
-        expect(waited < PATIENCE + ROOM, f"a session is refused after {waited:.0f} s")
+    error, waited = daemon.refusal(making, "a session without a server"), time.monotonic() - asked
+    expect(error.code == "storage_error" and error.data["retryable"], f"refused otherwise: {error}")
+    expect(waited < PATIENCE + ROOM, f"a session is refused after {waited:.0f} s")
     server.start()
     session, took = until(lambda: made(daemon), 5, "a session is made once the server is there")
     daemon.append(session, "one")
@@ -122,7 +118,7 @@ def silence(daemon, server, history):
     """The server sleeps during an append to an open session, and wakes up. Returns the seconds after which the append is refused."""
     server.pause()
     text, begun = history.next(), time.monotonic()
-    error = daemon.refused("session/append", sessionId=history.session, messages=[{"role": "user", "content": text, "timestamp": 1}])
+    error = daemon.refusal(daemon.say(history.session, text), "an append")
     waited = time.monotonic() - begun
     expect(error.code == "storage_error" and error.data["retryable"], f"refused otherwise: {error}")
     expect(waited < LONGEST_SILENCE, f"an append to a server that sleeps is refused after {waited:.0f} s")
@@ -168,7 +164,7 @@ def withdrawn(world):
     reader.load(history.session, readOnly=True)
     cuts.set()
     text = history.next()
-    error = daemon.refused("session/append", sessionId=history.session, messages=[{"role": "user", "content": text, "timestamp": 1}])
+    error = daemon.refusal(daemon.say(history.session, text), "an append")
     expect(error.code == "storage_error" and error.data["retryable"], f"refused otherwise: {error}")
     history.refuse(text)
     expect(text.encode() in server.file(history.session), "the server does not have the append")
@@ -228,7 +224,7 @@ def administrator(world):
 
     daemon.load(history.session)
     server.sql(f"DELETE FROM abridged.session WHERE id = '{history.session}'")
-    error = daemon.refused("session/append", sessionId=history.session, messages=[{"role": "user", "content": "x", "timestamp": 1}])
+    error = daemon.refusal(daemon.say(history.session, "x"), "an append")
     expect(error.code in ("not_found", "storage_error") and not error.data["retryable"], f"an append to a session that is deleted: {error}")
     daemon.call("session/close", sessionId=history.session)
     error = daemon.refused("session/load", sessionId=history.session)

@@ -54,7 +54,7 @@ def taken_from_a_sleeper(world, server, url):
     first.pause()
     # This one reaches the daemon when it wakes up.
     unread = history.next()
-    late = first.send("session/append", sessionId=session, messages=[{"role": "user", "content": unread, "timestamp": 1}])
+    late = first.say(session, unread)
     refusal = None
     while True:
         tried = time.monotonic() - asleep
@@ -79,13 +79,10 @@ def taken_from_a_sleeper(world, server, url):
     text = history.next()
     history.answer(text, second.append(session, text))
     first.resume()
-    for answers in (late, first.send("session/append", sessionId=session, messages=[{"role": "user", "content": history.next(), "timestamp": 1}])):
-        try:
-            first.answer(answers)
-            expect(False, "the first owner writes behind the second")
-        except Refused as error:
-            expect(error.code == "locked", f"the first owner is refused otherwise: {error}")
-            expect(error.data["pid"] == second.process.pid and error.data["since"], f"the first owner is not told of the second: {error}")
+    for answers in (late, first.say(session, history.next())):
+        error = first.refusal(answers, "an append of the first owner")
+        expect(error.code == "locked", f"the first owner is refused otherwise: {error}")
+        expect(error.data["pid"] == second.process.pid and error.data["since"], f"the first owner is not told of the second: {error}")
     history.refuse(unread)
     history.refuse(history.sent[-1])
     text = history.next()
