@@ -180,8 +180,12 @@ def withdrawn(world):
     expect(listed["preview"] == text, f"the list shows the append that was taken back: {listed['preview']}")
     expect(listed["entryCount"] == 1, f"the list counts {listed['entryCount']} entries")
     expect(not daemon.call("session/list", search=history.sent[0])["sessions"], "the append that was taken back is found")
-    # A reader may have seen it, and reads on.
-    until(lambda: reader.texts(history.session) == [text], 5, "a reader sees what is left")
+    # A reader has seen it. It is told so, and sees what is left once it opens the session again.
+    is_told = lambda method, params: method == "session/event" and params["event"].get("code") == "file_changed"
+    reader.wait(is_told, 6, "that lines were taken back")
+    reader.close_session(history.session)
+    reader.load(history.session, readOnly=True)
+    expect(reader.texts(history.session) == [text], f"a reader sees {reader.texts(history.session)}")
     daemon.close_session(history.session)
     check_opened(world.daemon(server.url()), history, file)
     return "an append that the server has, and whose answer nobody got, is refused and taken back"
