@@ -1,10 +1,11 @@
 """Daemons that read a session while another one writes it: told by the server, by looking again, and from a replica."""
 
+import signal
 import threading
 import time
 
 from daemon import Refused
-from history import History, check_opened, check_rows
+from history import History, check_opened, check_rows, lines_of
 from world import expect, together, until
 
 SOON = 1.0
@@ -94,3 +95,46 @@ def fail_over(world):
     history.check(file)
     check_opened(world.daemon(replica.url()), history, file)
     return f"appends go on {took:.1f} s after a fail-over: {len(history.answered)} answered, none lost, {len(history.refused)} refused"
+
+
+def lossy_fail_over(world):
+    """The replica lacks the last appends when it becomes the server: nobody goes on from a cache that has them."""
+    server = world.server()
+    replica = world.replica(server)
+    url = f"postgres://owner@127.0.0.1:{server.port},127.0.0.1:{replica.port}/sessions"
+    first = world.daemon(url)
+    session = first.new()
+    kept = ["one", "two"]
+    first.append(session, *kept)
+    lines = server.sql("SELECT count(*) FROM abridged.line")
+    until(lambda: replica.sql("SELECT count(*) FROM abridged.line") == lines, 10, "the replica has the first lines")
+    replica.configure("primary_conninfo = ''")
+    replica.process.send_signal(signal.SIGHUP)
+    until(lambda: server.sql("SELECT count(*) FROM pg_stat_replication") == [["0"]], 10, "the replica follows no more")
+    first.append(session, "lost one", "lost two")
+    server.kill()
+    replica.promote()
+    expect(replica.sql("SELECT count(*) FROM abridged.line") == lines, "the replica has lines that it should lack")
+    error, _ = until(lambda: settled(first, session), 20, "the server is another one")
+    expect(error.code == "storage_error" and not error.data["retryable"], f"an append after lines that are lost: {error}")
+    first.close_session(session)
+    second = world.daemon(replica.url())
+    second.load(session)
+    expect(second.texts(session) == kept, f"the other server has {second.texts(session)}")
+    # As long as those that are lost, and more.
+    second.append(session, "here one", "here two", "here three")
+    kept += ["here one", "here two", "here three"]
+    second.close_session(session)
+    file = check_rows(replica, session)
+    lines_of(file)
+    for daemon in (first, world.daemon(replica.url(), first.folder)):
+        daemon.load(session)
+        expect(daemon.texts(session) == kept, f"a daemon whose cache has lines that are lost sees {daemon.texts(session)}")
+        daemon.close_session(session)
+    return "lines that a fail-over loses are in no cache afterwards"
+
+
+def settled(daemon, session):
+    """The refusal of an append that may not be tried again."""
+    error = daemon.refusal(daemon.say(session, "three"), "an append after lines that are lost")
+    return None if error.data["retryable"] else error

@@ -15,6 +15,7 @@ import traceback
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import administration
 import bad_input
 import followers
 import kills
@@ -22,14 +23,17 @@ import outages
 import owners
 import poolers
 import refusals
+import stragglers
 from server import Missing, Template
 from world import Skipped, World
 
 # These wait most of their time, and run at once.
 WAITING = (
-    owners.sleepers, owners.no_locks, outages.outages, outages.frozen_server, outages.late_server, outages.withdrawn,
-    poolers.behind_a_pooler, refusals.addresses, outages.administrator, owners.killed_owner, owners.new_owner, owners.raced,
-    followers.followers, followers.fail_over, refusals.newer_store, refusals.roles, refusals.encryption, bad_input.odd_texts,
+    owners.sleepers, owners.no_locks, outages.outages, outages.frozen_server, outages.late_server, stragglers.withdrawn,
+    stragglers.late_statement, stragglers.row_lock,
+    poolers.behind_a_pooler, refusals.addresses, administration.ended_connections, administration.restarts, administration.deletions, administration.read_only,
+    administration.crowded, administration.rotated, owners.killed_owner, owners.new_owner, owners.raced,
+    followers.followers, followers.fail_over, followers.lossy_fail_over, refusals.newer_store, refusals.roles, refusals.encryption, bad_input.odd_texts,
     bad_input.tenants, bad_input.clocks, bad_input.full_disk, bad_input.long_lines,
 )
 

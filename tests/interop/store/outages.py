@@ -1,12 +1,10 @@
-"""A server that is away: for seconds, for longer, in the middle of an answer; and an administrator who ends connections."""
+"""A server that is away: for seconds, for longer, from the start on, or without a word."""
 
 import threading
 import time
 
 from daemon import Refused
 from history import History, check_opened, check_rows
-from kills import APPEND
-from proxy import SENT
 from world import expect, until
 
 # The longest time for which an append waits for a server, and room for a machine that is busy.
@@ -144,96 +142,3 @@ def frozen_server(world):
     history.check(file)
     check_opened(world.daemon(server.url()), history, file)
     return f"an append to a server that sleeps is refused after {waited:.0f} s, and is not there when it wakes up"
-
-
-def withdrawn(world):
-    """The server has an append whose answer is lost, and then nobody reaches it: the append is refused, and taken back later."""
-    server, cuts = world.server(), threading.Event()
-
-    def plan(data, pair):
-        if not cuts.is_set() or APPEND not in data:
-            return None
-        proxy.refuses = True
-        proxy.cut(but=pair)
-        return SENT
-
-    proxy = world.proxy(server, plan=plan)
-    daemon = world.daemon(server.url(port=proxy.port))
-    history = History(daemon.new())
-    reader = world.daemon(server.url())
-    reader.load(history.session, readOnly=True)
-    cuts.set()
-    text = history.next()
-    error = daemon.refusal(daemon.say(history.session, text), "an append")
-    expect(error.code == "storage_error" and error.data["retryable"], f"refused otherwise: {error}")
-    history.refuse(text)
-    expect(text.encode() in server.file(history.session), "the server does not have the append")
-    expect(daemon.texts(history.session) == [], "a context has an append that was refused")
-    cuts.clear()
-    told, proxy.refuses = len(daemon.told), False
-    daemon.notice("store_back", 15, told)
-    text = history.next()
-    history.answer(text, daemon.append(history.session, text))
-    file = check_rows(server, history.session)
-    history.check(file)
-    (listed,) = daemon.call("session/list")["sessions"]
-    expect(listed["preview"] == text, f"the list shows the append that was taken back: {listed['preview']}")
-    expect(listed["entryCount"] == 1, f"the list counts {listed['entryCount']} entries")
-    expect(not daemon.call("session/list", search=history.sent[0])["sessions"], "the append that was taken back is found")
-    # A reader has seen it. It is told so, and sees what is left once it opens the session again.
-    is_told = lambda method, params: method == "session/event" and params["event"].get("code") == "file_changed"
-    reader.wait(is_told, 6, "that lines were taken back")
-    reader.close_session(history.session)
-    reader.load(history.session, readOnly=True)
-    expect(reader.texts(history.session) == [text], f"a reader sees {reader.texts(history.session)}")
-    daemon.close_session(history.session)
-    check_opened(world.daemon(server.url()), history, file)
-    return "an append that the server has, and whose answer nobody got, is refused and taken back"
-
-
-def administrator(world):
-    """Connections that the server ends, one by one and all at once; its limit for idle transactions; a session that is deleted."""
-    server = world.server("idle_in_transaction_session_timeout = 1s")
-    daemon, other = world.daemon(server.url()), world.daemon(server.url())
-    history = History(daemon.new())
-
-    def append():
-        text = history.next()
-        history.answer(text, daemon.append(history.session, text))
-
-    append()
-    # The connection that shows that the daemon lives is idle in a transaction.
-    time.sleep(2.5)
-    error = other.refused("session/load", sessionId=history.session)
-    expect(error.code == "locked", f"an owner that lives loses its session: {error}")
-    ended = 0
-    for _ in range(world.of(10)):
-        pids = [row[0] for row in server.sql("SELECT pid FROM pg_stat_activity WHERE application_name = 'abridged' ORDER BY backend_start")]
-        for pid in pids:
-            server.sql(f"SELECT pg_terminate_backend({pid})")
-            ended += 1
-            error = other.refused("session/load", sessionId=history.session)
-            # The connection that was ended may be the one that asks.
-            expect(error.code == "locked" or error.data["retryable"], f"an owner that lives loses its session with one connection: {error}")
-            append()
-    server.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'abridged'")
-    append()
-    time.sleep(2)
-    error = other.refused("session/load", sessionId=history.session)
-    expect(error.code == "locked", f"an owner does not take its lock again: {error}")
-    daemon.close_session(history.session)
-    file = check_rows(server, history.session)
-    history.check(file)
-    check_opened(other, history, file)
-
-    daemon.load(history.session)
-    server.sql(f"DELETE FROM abridged.session WHERE id = '{history.session}'")
-    error = daemon.refusal(daemon.say(history.session, "x"), "an append")
-    expect(error.code in ("not_found", "storage_error") and not error.data["retryable"], f"an append to a session that is deleted: {error}")
-    daemon.call("session/close", sessionId=history.session)
-    error = daemon.refused("session/load", sessionId=history.session)
-    expect(error.code == "not_found", f"a session that is deleted opens: {error}")
-    expect(server.sql("SELECT count(*) FROM abridged.line") == [["0"]], "lines of a session that is deleted stay")
-    session = daemon.new()
-    daemon.append(session, "after")
-    return f"{ended} connections ended one by one, and all at once: no append is lost, and the session is still its owner's"

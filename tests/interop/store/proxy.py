@@ -2,7 +2,6 @@
 
 import socket
 import threading
-import time
 
 # Moments at which a connection is cut, as seen from a statement of the client: it does not leave; a part of it leaves; the
 # server has it all and its answer is lost; the server has answered, and that is lost.
@@ -16,7 +15,7 @@ class Proxy:
 
     def __init__(self, port, plan=lambda *_: None):
         self.target, self.plan = port, plan
-        self.refuses, self.delay, self.cuts = False, 0.0, 0
+        self.refuses, self.cuts, self.held = False, 0, 0
         self.pairs, self.lock = set(), threading.Lock()
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
@@ -69,8 +68,9 @@ class Pair:
     def up(self):
         """Moves the bytes of the client."""
         while data := received(self.client):
-            time.sleep(self.proxy.delay)
+            self.proxy.held += 1
             moment = self.proxy.plan(data, self)
+            self.proxy.held -= 1
             if moment:
                 self.proxy.cuts += 1
             if moment == BEFORE:

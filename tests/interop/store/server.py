@@ -234,12 +234,12 @@ class Server:
     def holding(self, statement):
         """A transaction of its own that stays open after a statement."""
         as_user, _ = user()
-        arguments = [programs() / "psql", "-X", "-q", "-h", self.folder, "-p", str(self.port), "-U", "owner", "-d", "sessions"]
+        arguments = [programs() / "psql", "-X", "-q", "-h", self.folder, "-p", str(self.port), "-U", "owner", "-d", "sessions", "-v", "ON_ERROR_STOP=1"]
         holder = subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd="/", **as_user)
         holder.stdin.write(f"BEGIN; {statement};\n\\echo held\n")
         holder.stdin.flush()
         try:
-            if holder.stdout.readline() != "held\n":
+            if "held\n" not in iter(holder.stdout.readline, ""):
                 raise RuntimeError(f"not performed: {statement}")
             yield
         finally:
