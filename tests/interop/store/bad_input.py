@@ -9,7 +9,7 @@ from pathlib import Path
 from daemon import Refused, message, run, text_of
 from history import History, check_opened, check_rows, lines_of
 from server import give
-from world import expect, until
+from world import Skipped, expect, until
 
 # Texts that are code to a database, a pattern, a template, or no text at all.
 ODD = (
@@ -136,45 +136,118 @@ def long_lines(world):
 
 def full_disk(world):
     """The disk of the tables is full: appends are refused and may be tried again, and what is there stays."""
-    place = world.place("disk")
-    place.mkdir()
-    if os.getuid() or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", place], capture_output=True).returncode:
-        world.skip("a full disk: no tmpfs can be mounted")
-        return "left out"
-    world.ends.callback(subprocess.run, ["umount", "-l", place])
+    place = small_disk(world, 24)
     tables = place / "tables"
     tables.mkdir()
     give(tables, 0o700)
-    give(place, 0o755)
     server = world.server()
     server.sql(f"CREATE TABLESPACE small LOCATION '{tables}'")
     server.sql("CREATE DATABASE small TABLESPACE small")
+    daemon = world.daemon(server.url(database="small"))
+    session, stored, error = fill(daemon, place)
+    expect("room" in error.message, f"a full disk of the server: {error}")
+    other = world.daemon(server.url(database="small"))
+    other.load(session)
+    expect(said(other, session) == stored, "the session has other messages after a full disk")
+    return f"a disk of the server that is full after {len(stored) - 1} appends refuses the next one, and takes it when it has room"
+
+
+def full_cache(world):
+    """The disk of the cache is full: the same, and nothing of a refused append is in the store."""
+    place = small_disk(world, 12)
+    server = world.server()
+    daemon = world.daemon(server.url(), ABRIDGED_CACHE_DIR=str(place / "cache"))
+    session, stored, _ = fill(daemon, place)
+    check_rows(server, session)
+    other = world.daemon(server.url())
+    other.load(session)
+    expect(said(other, session) == stored, "the store has other messages than were answered")
+    return f"a disk of the cache that is full after {len(stored) - 1} appends refuses the next one, and takes it when it has room"
+
+
+def small_disk(world, size):
+    """A disk of so many MiB."""
+    place = world.place("disk")
+    place.mkdir()
+    if os.getuid() or subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}m", "tmpfs", place], capture_output=True).returncode:
+        raise Skipped("no small disk can be mounted")
+    world.ends.callback(subprocess.run, ["umount", "-l", place])
+    place.chmod(0o755)
+    return place
+
+
+def fill(daemon, place):
+    """Appends to a new session until the disk at `place` is full, makes room, and appends once more. Returns the session, closed, its
+    texts, and the refusal."""
     ballast = place / "ballast"
     ballast.write_bytes(bytes(4 << 20))
-    daemon = world.daemon(server.url(database="small"))
-    session = daemon.new()
-    stored, error = [], None
-    for number in range(60):
+    session, stored, error = daemon.new(), [], None
+    while not error:
         # The server compresses what repeats itself.
-        text = f"{number} {os.urandom(400_000).hex()}"
+        text = f"{len(stored)} {os.urandom(400_000).hex()}"
         try:
             daemon.append(session, text)
             stored.append(text)
         except Refused as refusal:
             error = refusal
-            break
-    expect(error, "the disk is never full")
-    expect(error.code == "storage_error" and error.data["retryable"] and "room" in error.message, f"a full disk: {error}")
-    said = lambda daemon: [text_of(entry["message"]) for entry in daemon.entries(session) if entry["type"] == "message"]
-    expect(said(daemon) == stored, "the session has other messages on a full disk")
+        expect(len(stored) < 60, "the disk is never full")
+    expect(error.code == "storage_error" and error.data["retryable"], f"a full disk: {error}")
+    expect(said(daemon, session) == stored, "the session has other messages on a full disk")
     daemon.call("session/context", sessionId=session)
     ballast.unlink()
     daemon.append(session, "room again")
+    stored.append("room again")
+    expect(said(daemon, session) == stored, "the session has other messages when there is room again")
     daemon.close_session(session)
-    other = world.daemon(server.url(database="small"))
-    other.load(session)
-    expect(said(other) == [*stored, "room again"], "the session has other messages after a full disk")
-    return f"a disk that is full after {len(stored)} appends refuses the next one, and takes it when it has room"
+    return session, stored, error
+
+
+def said(daemon, session):
+    """The texts of all messages of a session, compacted ones too."""
+    return [text_of(entry["message"]) for entry in daemon.entries(session) if entry["type"] == "message"]
+
+
+def caches(world):
+    """Cache files that are gone, cut off, empty, older or filled with something else: the store is what counts."""
+    server = world.server()
+    folder = world.place("daemon")
+    daemon = world.daemon(server.url(), folder)
+    session, texts = daemon.new(), []
+    for number in range(50):
+        texts.append(f"{number} " + "text " * 100)
+        daemon.append(session, texts[-1])
+    daemon.close_session(session)
+    opened = daemon.load(session)
+    daemon.close_session(session)
+    file = Path(opened["path"])
+    (record,) = (path for path in file.parent.iterdir() if path != file and path.name.endswith(".cache"))
+    older = file.read_bytes(), record.read_bytes()
+    texts.append("last")
+    daemon.load(session)
+    daemon.append(session, texts[-1])
+    daemon.close_session(session)
+    whole = file.read_bytes(), record.read_bytes()
+    damages = {
+        "gone": (None, whole[1]), "without a record": (whole[0], None), "both gone": (None, None), "cut off": (whole[0][:1_000], whole[1]),
+        "empty": (b"", whole[1]), "longer": (whole[0] + b"{}\n", whole[1]), "of zeros": (bytes(len(whole[0])), whole[1]),
+        "with a record of nothing": (whole[0], b"{}"), "with a record that is cut off": (whole[0], whole[1][:20]), "older": older,
+        "older, with the newer record": (older[0], whole[1]), "newer, with the older record": (whole[0], older[1]),
+    }
+    for name, (bytes_of_file, bytes_of_record) in damages.items():
+        for path, data in ((file, bytes_of_file), (record, bytes_of_record)):
+            path.unlink(missing_ok=True)
+            if data is not None:
+                path.write_bytes(data)
+        daemon.load(session)
+        expect(said(daemon, session) == texts, f"a cache file that is {name}: the session has other messages")
+        expect(daemon.texts(session) == texts, f"a cache file that is {name}: the context has other messages")
+        texts.append(f"after {name}")
+        daemon.append(session, texts[-1])
+        daemon.close_session(session)
+        expect(file.read_bytes() == check_rows(server, session), f"a cache file that is {name} is not made good")
+        whole_again = file.read_bytes()
+        expect(whole_again.startswith(whole[0]), f"a cache file that is {name} changed the session")
+    return f"{len(damages)} kinds of cache files that are damaged change nothing"
 
 
 LIBRARY = "faketime/libfaketime.so.1"
@@ -182,10 +255,9 @@ LIBRARY = "faketime/libfaketime.so.1"
 
 def clocks(world):
     """The clocks of the server and of a daemon differ by an hour, in both directions."""
-    found = [path for path in Path("/usr/lib").glob(f"*/{LIBRARY}")]
+    found = list(Path("/usr/lib").glob(f"*/{LIBRARY}"))
     if not found:
-        world.skip("clocks: libfaketime is not installed (apt-get install faketime)")
-        return "left out"
+        raise Skipped("libfaketime is not installed (apt-get install faketime)")
     fake = lambda offset: {"LD_PRELOAD": str(found[0]), "FAKETIME": offset, "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
     server = world.server(**fake("+3600"))
     ((ahead,),) = server.sql("SELECT round(extract(epoch FROM now()))")

@@ -9,11 +9,9 @@ import os
 import shutil
 import signal
 import sys
-import tempfile
 import time
 import traceback
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import administration
 import bad_input
@@ -24,21 +22,54 @@ import owners
 import poolers
 import refusals
 import stragglers
-from server import Missing, Template
-from world import Skipped, World
+from server import Missing, make_template
+from world import Skipped, World, folder_of
 
 # These wait most of their time, and run at once.
 WAITING = (
     owners.sleepers, owners.no_locks, outages.outages, outages.frozen_server, outages.late_server, stragglers.withdrawn,
-    stragglers.late_statement, stragglers.row_lock,
-    poolers.behind_a_pooler, refusals.addresses, administration.ended_connections, administration.restarts, administration.deletions, administration.read_only,
-    administration.crowded, administration.rotated, owners.killed_owner, owners.new_owner, owners.raced,
-    followers.followers, followers.fail_over, followers.lossy_fail_over, refusals.newer_store, refusals.roles, refusals.encryption, bad_input.odd_texts,
-    bad_input.tenants, bad_input.clocks, bad_input.full_disk, bad_input.long_lines,
+    stragglers.late_statement, stragglers.row_lock, poolers.behind_a_pooler, refusals.addresses, administration.restarts,
+    administration.crowded, administration.ended_connections, administration.deletions, administration.read_only,
+    administration.rotated, owners.killed_owner, owners.new_owner, owners.raced, followers.followers, followers.fail_over,
+    followers.lossy_fail_over, refusals.newer_store, refusals.roles, refusals.encryption, bad_input.odd_texts, bad_input.tenants,
+    bad_input.caches, bad_input.clocks, bad_input.full_disk, bad_input.full_cache, bad_input.long_lines,
 )
 
 # These keep the machine busy, and run one after the other.
 BUSY = (kills.kills, kills.cut_connections, owners.handed_over)
+
+
+class Run:
+    """The scenarios that ran, and how they ended."""
+
+    def __init__(self, template, share, seed):
+        self.template, self.share, self.seed = template, share, seed
+        self.well, self.failed, self.left_out, self.worlds = [], [], [], set()
+
+    def __call__(self, scenario):
+        """Runs a scenario in a world of its own."""
+        name, begun, world = scenario.__name__, time.monotonic(), World(self.template, self.share, self.seed)
+        self.worlds.add(world)
+        try:
+            with world:
+                said = scenario(world)
+            self.well.append(name)
+            print(f"{name}: {said} ({time.monotonic() - begun:.1f} s)", file=sys.stderr, flush=True)
+        except Skipped as why:
+            self.left_out.append(f"{name} ({why})")
+            print(f"left out: {name}: {why}", file=sys.stderr, flush=True)
+        except Exception:
+            self.failed.append(name)
+            traceback.print_exc()
+        finally:
+            self.worlds.discard(world)
+
+    def end(self, *_):
+        """Ends all that runs, in the middle of it."""
+        for world in list(self.worlds):
+            world.close()
+        shutil.rmtree(self.template, ignore_errors=True)
+        os._exit(1)
 
 
 def main():
@@ -47,58 +78,27 @@ def main():
     parser.add_argument("--seed", type=int, default=33)
     parser.add_argument("scenarios", nargs="*")
     arguments = parser.parse_args()
-    wanted = lambda scenario: not arguments.scenarios or scenario.__name__ in arguments.scenarios
-    begun, worlds = time.monotonic(), set()
-    folder = Path(tempfile.mkdtemp(prefix="abridged-store-", dir="/tmp"))
-
-    def end(*_):
-        """Ends everything, in the middle of it, too."""
-        for world in list(worlds):
-            world.ends.close()
-            shutil.rmtree(world.folder, ignore_errors=True)
-        shutil.rmtree(folder, ignore_errors=True)
-        os._exit(1)
-
+    wanted = [it for it in (*WAITING, *BUSY) if not arguments.scenarios or it.__name__ in arguments.scenarios]
+    begun, run = time.monotonic(), Run(folder_of("template"), arguments.part, arguments.seed)
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, end)
-
-    def run(scenario):
-        name, started, world = scenario.__name__, time.monotonic(), World(template, arguments.part, arguments.seed)
-        worlds.add(world)
-        try:
-            with world:
-                said = scenario(world)
-        except Skipped as why:
-            world.skip(f"{name}: {why}")
-            return name, True, world.skipped
-        except Exception:
-            traceback.print_exc()
-            return name, False, world.skipped
-        finally:
-            worlds.discard(world)
-        print(f"{name}: {said} ({time.monotonic() - started:.1f} s)", file=sys.stderr, flush=True)
-        return name, True, world.skipped
-
-    template = Template(folder)
+        signal.signal(number, run.end)
     try:
+        make_template(run.template)
         with ThreadPoolExecutor(4) as pool:
-            results = list(pool.map(run, filter(wanted, WAITING)))
-        results += map(run, filter(wanted, BUSY))
+            list(pool.map(run, (it for it in wanted if it in WAITING)))
+        for scenario in wanted:
+            if scenario in BUSY:
+                run(scenario)
+    except Missing as missing:
+        sys.exit(str(missing))
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    failed = [name for name, is_well, _ in results if not is_well]
-    left_out = [what for *_, skipped in results for what in skipped]
-    for what in left_out:
-        print(f"left out: {what}", file=sys.stderr)
-    if failed or not results:
-        sys.exit(f"failed: {', '.join(failed) or 'there is no such scenario'}")
-    rest = f", left out: {'; '.join(left_out)}" if left_out else ""
+        shutil.rmtree(run.template, ignore_errors=True)
+    if run.failed or not run.well:
+        sys.exit(f"failed: {', '.join(run.failed) or 'no scenario ran'}")
     part = "" if arguments.part >= 1 else f" at {arguments.part:.0%} of the rounds"
-    print(f"store: ok, {len(results)} scenarios{part} in {time.monotonic() - begun:.0f} s{rest}")
+    rest = f", left out: {'; '.join(run.left_out)}" if run.left_out else ""
+    print(f"store: ok, {len(run.well)} scenarios{part} in {time.monotonic() - begun:.0f} s{rest}")
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except Missing as missing:
-        sys.exit(str(missing))
+    main()

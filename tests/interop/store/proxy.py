@@ -15,7 +15,7 @@ class Proxy:
 
     def __init__(self, port, plan=lambda *_: None):
         self.target, self.plan = port, plan
-        self.refuses, self.cuts, self.held = False, 0, 0
+        self.refuses, self.cuts = False, 0
         self.pairs, self.lock = set(), threading.Lock()
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
@@ -68,9 +68,7 @@ class Pair:
     def up(self):
         """Moves the bytes of the client."""
         while data := received(self.client):
-            self.proxy.held += 1
             moment = self.proxy.plan(data, self)
-            self.proxy.held -= 1
             if moment:
                 self.proxy.cuts += 1
             if moment == BEFORE:

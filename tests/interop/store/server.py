@@ -93,13 +93,10 @@ def run(program, *arguments):
     return done.stdout
 
 
-class Template:
-    """A cluster that was initialized once, of which each server gets a copy."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        give(folder, 0o700)
-        run("initdb", "-D", folder, "-U", "owner", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+def make_template(folder):
+    """Initializes a cluster, of which each server gets a copy."""
+    give(folder, 0o700)
+    run("initdb", "-D", folder, "-U", "owner", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
 
 
 class Server:
@@ -110,7 +107,7 @@ class Server:
         self.environment, self.process = dict(environment), None
         folder.mkdir()
         give(folder, 0o700)
-        shutil.copytree(template.folder, self.data)
+        shutil.copytree(template, self.data)
         self._adopt(configuration)
         self.start()
         self.sql("CREATE DATABASE sessions", database="postgres")
@@ -234,8 +231,8 @@ class Server:
     def holding(self, statement):
         """A transaction of its own that stays open after a statement."""
         as_user, _ = user()
-        arguments = [programs() / "psql", "-X", "-q", "-h", self.folder, "-p", str(self.port), "-U", "owner", "-d", "sessions", "-v", "ON_ERROR_STOP=1"]
-        holder = subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd="/", **as_user)
+        place = ("-h", self.folder, "-p", str(self.port), "-U", "owner", "-d", "sessions")
+        holder = subprocess.Popen([programs() / "psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", *place], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd="/", **as_user)
         holder.stdin.write(f"BEGIN; {statement};\n\\echo held\n")
         holder.stdin.flush()
         try:
@@ -251,6 +248,10 @@ class Server:
         rows = self.sql(f"""SELECT encode(data, 'hex') FROM "{schema}".line WHERE session = '{session}' ORDER BY number""")
         return b"".join(bytes.fromhex(row[0]) for row in rows)
 
+    def log(self):
+        """Its log."""
+        return (self.folder / "log").read_text(errors="replace")
+
     def said(self):
         """The end of its log."""
-        return "".join((self.folder / "log").read_text(errors="replace").splitlines(keepends=True)[-15:])
+        return "".join(line[:400] + "\n" for line in self.log().split("\n")[-15:])

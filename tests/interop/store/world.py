@@ -19,16 +19,20 @@ class Skipped(Exception):
     """A scenario needs something that is not there."""
 
 
+def folder_of(name):
+    """A fresh folder. It is not below $TMPDIR, which the user of a server may not enter."""
+    folder = Path(tempfile.mkdtemp(prefix=f"abridged-store-{name}-", dir="/tmp"))
+    folder.chmod(0o755)
+    return folder
+
+
 class World:
     """A scenario's own world. `share` is the part of the whole counts that is wanted, and `seed` that of all chance."""
 
     def __init__(self, template, share, seed):
         self.template, self.share, self.seed = template, share, seed
-        # Not below $TMPDIR: the user of a server may not enter it.
-        self.folder = Path(tempfile.mkdtemp(prefix="abridged-store-", dir="/tmp"))
-        self.folder.chmod(0o755)
-        self.numbers, self.ends, self.parts = itertools.count(), ExitStack(), {}
-        self.skipped = []
+        self.folder, self.numbers = folder_of("world"), itertools.count()
+        self.ends, self.parts = ExitStack(), {}
 
     def __enter__(self):
         return self
@@ -37,6 +41,10 @@ class World:
         if kind and kind is not Skipped:
             for part in self.parts.values():
                 print(f"--- {part.folder.name} said\n{part.said()}", file=sys.stderr)
+        self.close()
+
+    def close(self):
+        """Ends all parts of it."""
         self.ends.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -71,10 +79,6 @@ class World:
         listener = socket.create_server(("127.0.0.1", 0))
         self.ends.callback(listener.close)
         return listener.getsockname()[1]
-
-    def skip(self, what):
-        """Says aloud that a part is left out."""
-        self.skipped.append(what)
 
     def keep(self, part):
         """A part that ends with the scenario, and tells what it said if the scenario fails."""
