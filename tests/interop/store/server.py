@@ -232,7 +232,10 @@ class Server:
         """A transaction of its own that stays open after a statement."""
         as_user, _ = user()
         place = ("-h", self.folder, "-p", str(self.port), "-U", "owner", "-d", "sessions")
-        holder = subprocess.Popen([programs() / "psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", *place], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd="/", **as_user)
+        holder = subprocess.Popen(
+            [programs() / "psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", *place], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            cwd="/", **as_user,
+        )
         holder.stdin.write(f"BEGIN; {statement};\n\\echo held\n")
         holder.stdin.flush()
         try:
