@@ -33,10 +33,9 @@ logfile = {folder}/log
 """)
         servers.give(folder / "pgbouncer.ini", 0o600)
         servers.give(folder, 0o700)
-        as_user, _ = servers.user()
         self.process = subprocess.Popen(
             [program(), "-q", str(folder / "pgbouncer.ini")], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            cwd="/", **as_user,
+            cwd="/", **servers.user(),
         )
         until(self.answers, 10, "pgbouncer answers")
 

@@ -1,7 +1,7 @@
 """The PostgreSQL of a test: a cluster in a temporary folder, which can be stopped, killed, paused and copied.
 
-`initdb` and the server refuse to run as root, so root runs them as an unprivileged user, and nobody else as anybody but
-himself. The processes of a server are found in /proc."""
+The server refuses to run as root. For root it runs as an unprivileged user, for any other user as that user. Its processes are
+found in /proc, so the machine is one with Linux."""
 
 import os
 import pwd
@@ -49,24 +49,23 @@ def programs():
 
 @cache
 def user():
-    """The arguments of subprocess for the user of the server, and its name."""
+    """The arguments of subprocess for the user of the server."""
     if os.getuid():
-        return {}, pwd.getpwuid(os.getuid()).pw_name
+        return {}
     for name in ("postgres", "nobody"):
         try:
             found = pwd.getpwnam(name)
         except KeyError:
             continue
-        return {"user": found.pw_uid, "group": found.pw_gid, "extra_groups": []}, name
+        return {"user": found.pw_uid, "group": found.pw_gid, "extra_groups": []}
     raise Missing("root may not run a server, and there is no user postgres or nobody")
 
 
 def give(path, mode):
     """Gives a file or a folder to the user of the server."""
     path.chmod(mode)
-    as_user, _ = user()
-    if as_user:
-        os.chown(path, as_user["user"], as_user["group"])
+    if user():
+        os.chown(path, user()["user"], user()["group"])
 
 
 def port():
@@ -84,9 +83,8 @@ def port():
 
 def run(program, *arguments):
     """Runs a program of the server to its end, as the user of the server."""
-    as_user, _ = user()
     done = subprocess.run(
-        [programs() / program, *arguments], capture_output=True, text=True, errors="replace", cwd="/", timeout=60, **as_user
+        [programs() / program, *arguments], capture_output=True, text=True, errors="replace", cwd="/", timeout=60, **user()
     )
     if done.returncode:
         raise RuntimeError(f"{program}: {done.stderr.strip() or done.stdout.strip()}")
@@ -99,38 +97,42 @@ def make_template(folder):
     run("initdb", "-D", folder, "-U", "owner", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
 
 
-class Server:
-    """A server with a database `sessions`. `folder` is its own, and is made."""
+def server_of(template, folder, configuration="", environment=()):
+    """A server of a copy of the template, with a database `sessions`."""
+    def copy(data):
+        shutil.copytree(template, data)
+        for path in (data, *data.rglob("*")):
+            give(path, 0o700 if path.is_dir() else 0o600)
 
-    def __init__(self, template, folder, configuration="", environment=()):
+    server = Server(folder, copy, configuration, environment)
+    server.sql("CREATE DATABASE sessions", database="postgres")
+    return server
+
+
+class Server:
+    """A server in a folder of its own, which is made. `fill` puts a cluster into its data folder."""
+
+    def __init__(self, folder, fill, configuration="", environment=()):
         self.folder, self.data, self.port = folder, folder / "data", port()
-        self.environment, self.process = dict(environment), None
+        self.environment, self.process, self.paused = dict(environment), None, []
         folder.mkdir()
         give(folder, 0o700)
-        shutil.copytree(template, self.data)
-        self._adopt(configuration)
+        fill(self.data)
+        place = f"port = {self.port}\nlisten_addresses = '127.0.0.1'\nunix_socket_directories = '{folder}'\n"
+        self.configure(CONFIGURATION + place + configuration)
         self.start()
-        self.sql("CREATE DATABASE sessions", database="postgres")
 
-    def _adopt(self, configuration):
-        for path in (self.data, *self.data.rglob("*")):
-            give(path, 0o700 if path.is_dir() else 0o600)
-        self.configure(configuration)
-
-    def configure(self, configuration):
-        """Adds lines to the configuration. They hold from the next start or reload on."""
-        lines = f"{CONFIGURATION}\nport = {self.port}\nlisten_addresses = '127.0.0.1'\nunix_socket_directories = '{self.folder}'\n"
-        path = self.data / "postgresql.auto.conf"
-        before = path.read_text() if path.exists() else ""
-        path.write_text((before if "listen_addresses" in before else lines) + configuration + "\n")
+    def configure(self, lines):
+        """Adds lines to the configuration, the last of which count. They hold from the next start or reload on."""
+        with open(self.data / "postgresql.auto.conf", "a") as file:
+            file.write(lines + "\n")
 
     def start(self):
         """Starts it, and waits until it answers."""
-        as_user, _ = user()
         with open(self.folder / "log", "a") as log:
             self.process = subprocess.Popen(
                 [programs() / "postgres", "-D", self.data], stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/",
-                start_new_session=True, env={**os.environ, **self.environment}, **as_user,
+                start_new_session=True, env={**os.environ, **self.environment}, **user(),
             )
         end = time.monotonic() + 60
         while not self.answers():
@@ -199,15 +201,10 @@ class Server:
             self.kill()
 
     def replica(self, folder):
-        """A copy that follows this server and takes no writes."""
-        copy = Server.__new__(Server)
-        copy.folder, copy.data, copy.port, copy.environment, copy.process = folder, folder / "data", port(), {}, None
-        folder.mkdir()
-        give(folder, 0o700)
-        run("pg_basebackup", "-D", copy.data, "-h", self.folder, "-p", str(self.port), "-U", "owner", "-R", "-c", "fast", "--no-sync")
-        copy.configure(f"port = {copy.port}\nunix_socket_directories = '{folder}'\nsynchronous_standby_names = ''")
-        copy.start()
-        return copy
+        """A copy in another folder, which follows this server and takes no writes."""
+        source = ("-h", self.folder, "-p", str(self.port), "-U", "owner")
+        copy = lambda data: run("pg_basebackup", "-D", data, *source, "-R", "-c", "fast", "--no-sync")
+        return Server(folder, copy, "synchronous_standby_names = ''")
 
     def promote(self):
         """Makes a replica a server of its own."""
@@ -230,11 +227,10 @@ class Server:
     @contextmanager
     def holding(self, statement):
         """A transaction of its own that stays open after a statement."""
-        as_user, _ = user()
         place = ("-h", self.folder, "-p", str(self.port), "-U", "owner", "-d", "sessions")
         holder = subprocess.Popen(
             [programs() / "psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", *place], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            cwd="/", **as_user,
+            cwd="/", **user(),
         )
         holder.stdin.write(f"BEGIN; {statement};\n\\echo held\n")
         holder.stdin.flush()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from daemon import Daemon
 from proxy import Proxy
-from server import Server
+from server import server_of
 
 
 class Skipped(Exception):
@@ -58,7 +58,7 @@ class World:
 
     def server(self, configuration="", **environment):
         """A server of its own."""
-        return self.keep(Server(self.template, self.place("server"), configuration, environment))
+        return self.keep(server_of(self.template, self.place("server"), configuration, environment))
 
     def replica(self, server):
         """A replica of a server."""
