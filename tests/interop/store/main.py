@@ -9,9 +9,12 @@ import os
 import shutil
 import signal
 import sys
+import tempfile
 import time
 import traceback
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
 
 import administration
 import bad_input
@@ -22,8 +25,9 @@ import owners
 import poolers
 import refusals
 import stragglers
+from processes import children_of
 from server import Missing, make_template
-from world import Skipped, World, folder_of
+from world import Skipped, World
 
 # These wait most of their time, and run at once.
 WAITING = (
@@ -42,13 +46,14 @@ BUSY = (kills.kills, kills.cut_connections, owners.handed_over)
 class Run:
     """The scenarios that ran, and how they ended."""
 
-    def __init__(self, template, share, seed):
-        self.template, self.share, self.seed = template, share, seed
+    def __init__(self, folder, share, seed):
+        self.folder, self.template, self.share, self.seed = folder, folder / "template", share, seed
         self.well, self.failed, self.left_out, self.worlds = [], [], [], set()
 
     def __call__(self, scenario):
         """Runs a scenario in a world of its own."""
-        name, begun, world = scenario.__name__, time.monotonic(), World(self.template, self.share, self.seed)
+        name, begun = scenario.__name__, time.monotonic()
+        world = World(self.folder / name, self.template, self.share, self.seed)
         self.worlds.add(world)
         try:
             with world:
@@ -68,8 +73,19 @@ class Run:
         """Ends all that runs, in the middle of it."""
         for world in list(self.worlds):
             world.close()
-        shutil.rmtree(self.template, ignore_errors=True)
+        # Those that were just being made. The processes of a server end with their first one.
+        while children := children_of(os.getpid()):
+            for pid in children:
+                with suppress(ProcessLookupError, ChildProcessError):
+                    os.kill(pid, signal.SIGKILL)
+                    os.waitpid(pid, 0)
+        self.clean()
         os._exit(1)
+
+    def clean(self):
+        """Removes its folder. A process that ends may still write into it."""
+        while self.folder.exists():
+            shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def main():
@@ -79,7 +95,10 @@ def main():
     parser.add_argument("scenarios", nargs="*")
     arguments = parser.parse_args()
     wanted = [it for it in (*WAITING, *BUSY) if not arguments.scenarios or it.__name__ in arguments.scenarios]
-    begun, run = time.monotonic(), Run(folder_of("template"), arguments.part, arguments.seed)
+    # Not below $TMPDIR, which the user of a server may not enter.
+    folder = Path(tempfile.mkdtemp(prefix="abridged-store-", dir="/tmp"))
+    folder.chmod(0o755)
+    begun, run = time.monotonic(), Run(folder, arguments.part, arguments.seed)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, run.end)
     try:
@@ -92,7 +111,7 @@ def main():
     except Missing as missing:
         sys.exit(str(missing))
     finally:
-        shutil.rmtree(run.template, ignore_errors=True)
+        run.clean()
     if run.failed or not run.well:
         sys.exit(f"failed: {', '.join(run.failed) or 'no scenario ran'}")
     part = "" if arguments.part >= 1 else f" at {arguments.part:.0%} of the rounds"

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
-from processes import parent_of, state_of
+from processes import children_of, state_of
 
 PROGRAMS = ("initdb", "postgres", "psql", "pg_basebackup")
 
@@ -93,6 +93,7 @@ def run(program, *arguments):
 
 def make_template(folder):
     """Initializes a cluster, of which each server gets a copy."""
+    folder.mkdir()
     give(folder, 0o700)
     run("initdb", "-D", folder, "-U", "owner", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
 
@@ -157,7 +158,7 @@ class Server:
         """Kills all its processes at once, as a machine that fails."""
         self.process.send_signal(signal.SIGSTOP)  # or it would see a child die, and start others
         self._await_stop()
-        children = self.children()
+        children = children_of(self.process.pid)
         for pid in (*children, self.process.pid):
             os.kill(pid, signal.SIGKILL)
         self.process.wait(30)
@@ -175,7 +176,7 @@ class Server:
         """Stops all its processes, as a machine that sleeps: connections stay, and nothing answers."""
         self.process.send_signal(signal.SIGSTOP)
         self._await_stop()
-        self.paused = [self.process.pid, *self.children()]
+        self.paused = [self.process.pid, *children_of(self.process.pid)]
         for pid in self.paused[1:]:
             os.kill(pid, signal.SIGSTOP)
 
@@ -190,10 +191,6 @@ class Server:
     def _await_stop(self):
         while state_of(Path(f"/proc/{self.process.pid}")) not in ("T", "Z"):
             time.sleep(0.001)
-
-    def children(self):
-        """Its processes but the first."""
-        return [int(folder.name) for folder in Path("/proc").glob("[0-9]*") if parent_of(folder) == self.process.pid]
 
     def close(self):
         """Ends it, however it is."""

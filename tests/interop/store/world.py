@@ -4,11 +4,9 @@ import itertools
 import shutil
 import socket
 import sys
-import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from pathlib import Path
 
 from daemon import Daemon
 from proxy import Proxy
@@ -19,20 +17,13 @@ class Skipped(Exception):
     """A scenario needs something that is not there."""
 
 
-def folder_of(name):
-    """A fresh folder. It is not below $TMPDIR, which the user of a server may not enter."""
-    folder = Path(tempfile.mkdtemp(prefix=f"abridged-store-{name}-", dir="/tmp"))
-    folder.chmod(0o755)
-    return folder
-
-
 class World:
-    """A scenario's own world. `share` is the part of the whole counts that is wanted, and `seed` that of all chance."""
+    """A scenario's own world in a folder. `share` is the part of the whole counts that is wanted, and `seed` that of all chance."""
 
-    def __init__(self, template, share, seed):
-        self.template, self.share, self.seed = template, share, seed
-        self.folder, self.numbers = folder_of("world"), itertools.count()
-        self.ends, self.parts = ExitStack(), {}
+    def __init__(self, folder, template, share, seed):
+        self.folder, self.template, self.share, self.seed = folder, template, share, seed
+        self.numbers, self.ends, self.parts = itertools.count(), ExitStack(), {}
+        folder.mkdir()
 
     def __enter__(self):
         return self
