@@ -124,8 +124,8 @@ def crowded(world):
 def rotated(world):
     """The password changes: the program that prints it is asked for each connection."""
     server = world.server()
-    (server.data / "pg_hba.conf").write_text("local all all trust\nhost all all 127.0.0.1/32 scram-sha-256\n")
-    server.sql("CREATE ROLE keyed LOGIN PASSWORD 'first'; GRANT CREATE ON DATABASE sessions TO keyed; SELECT pg_reload_conf()")
+    server.sql("CREATE ROLE keyed LOGIN PASSWORD 'first'; GRANT CREATE ON DATABASE sessions TO keyed")
+    server.admit("host all all 127.0.0.1/32 scram-sha-256")
     kept = world.folder / "password"
     kept.write_text("first\n")
     daemon = world.daemon(server.url("keyed"), settings={"storePasswordCommand": ["cat", str(kept)]})

@@ -65,16 +65,15 @@ def roles(world):
     expect(waited < 5, f"a role that may only read waits {waited:.0f} s for its refusals")
     nothing = world.daemon(server.url(user="nothing"))
     error = nothing.refused("session/list")
-    expect(error.code == "storage_error" and "docs/STORE.md" in error.message, f"a role that may nothing: {error}")
+    expect(error.code == "storage_error" and "docs/STORE.md" in error.message, f"a role that may do nothing: {error}")
     return "a role makes tables, writes, reads or does nothing, as it may, and is told the rest"
 
 
 def addresses(world):
     """Addresses that lead nowhere or to a refusal: each has an answer in bounded time, without the password."""
     server = world.server()
-    hba = server.data / "pg_hba.conf"
-    hba.write_text("local all all trust\nhost all all 127.0.0.1/32 scram-sha-256\n")
-    server.sql("CREATE ROLE keyed LOGIN PASSWORD 'right'; GRANT CREATE ON DATABASE sessions TO keyed; SELECT pg_reload_conf()")
+    server.sql("CREATE ROLE keyed LOGIN PASSWORD 'right'; GRANT CREATE ON DATABASE sessions TO keyed")
+    server.admit("host all all 127.0.0.1/32 scram-sha-256")
     silent = world.silent_port()
     cases = (
         ("a wrong password", server.url("keyed", "hush"), False, "password"),
@@ -120,9 +119,8 @@ def encryption(world):
     for name in ("server.crt", "server.key"):
         (server.data / name).write_bytes((place / name).read_bytes())
         give(server.data / name, 0o600)
-    (server.data / "pg_hba.conf").write_text("local all all trust\nhostssl all all 127.0.0.1/32 trust\n")
     server.configure("ssl = on")
-    server.restart()
+    server.admit("hostssl all all 127.0.0.1/32 trust")
     root, other = place / "root.crt", place / "other.crt"
     for name, url in (
         ("on this machine, unchecked", server.url()),

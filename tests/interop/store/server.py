@@ -128,6 +128,14 @@ class Server:
         with open(self.data / "postgresql.auto.conf", "a") as file:
             file.write(lines + "\n")
 
+    def admit(self, *lines):
+        """Replaces the rules by which clients are let in, beside those of this test's own statements."""
+        (self.data / "pg_hba.conf").write_text("\n".join(("local all all trust", *lines, "")))
+        before = self.sql("SELECT pg_conf_load_time()")
+        self.process.send_signal(signal.SIGHUP)
+        while self.sql("SELECT pg_conf_load_time()") == before:
+            time.sleep(0.01)
+
     def start(self):
         """Starts it, and waits until it answers."""
         with open(self.folder / "log", "a") as log:
