@@ -8,6 +8,7 @@ from pathlib import Path
 
 from daemon import Refused, message, run, text_of
 from history import History, check_opened, check_rows, lines_of
+from owners import FREE, loads
 from server import give
 from world import Skipped, expect, until
 
@@ -275,7 +276,7 @@ def clocks(world):
         daemon.close_session(history.session)
     daemons[1].load(history.session)
     daemons[1].kill()
-    until(lambda: not daemons[0].call("session/load", sessionId=history.session) is None, 5, "the session is free")
+    until(lambda: loads(daemons[0], history.session), FREE, "the session of a killed daemon is free")
     daemons[0].close_session(history.session)
     file = check_rows(server, history.session)
     history.check(file)

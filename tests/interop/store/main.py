@@ -31,8 +31,8 @@ from world import Skipped, World
 
 # These wait most of their time, and run at once.
 WAITING = (
-    owners.sleepers, owners.no_locks, outages.outages, outages.frozen_server, outages.late_server, stragglers.withdrawn,
-    stragglers.late_statement, stragglers.row_lock, poolers.behind_a_pooler, refusals.addresses, administration.restarts,
+    kills.kills, owners.sleepers, owners.no_locks, outages.outages, outages.frozen_server, outages.late_server,
+    stragglers.withdrawn, stragglers.late_statement, stragglers.row_lock, poolers.behind_a_pooler, refusals.addresses, administration.restarts,
     administration.crowded, administration.ended_connections, administration.deletions, administration.read_only,
     administration.rotated, owners.killed_owner, owners.new_owner, owners.raced, followers.followers, followers.fail_over,
     followers.lossy_fail_over, refusals.newer_store, refusals.roles, refusals.encryption, bad_input.odd_texts, bad_input.tenants,
@@ -40,7 +40,7 @@ WAITING = (
 )
 
 # These keep the machine busy, and run one after the other.
-BUSY = (kills.kills, kills.cut_connections, owners.handed_over)
+BUSY = (kills.cut_connections, owners.handed_over)
 
 
 class Run:
@@ -103,7 +103,7 @@ def main():
         signal.signal(number, run.end)
     try:
         make_template(run.template)
-        with ThreadPoolExecutor(4) as pool:
+        with ThreadPoolExecutor(5) as pool:
             list(pool.map(run, (it for it in wanted if it in WAITING)))
         for scenario in wanted:
             if scenario in BUSY:

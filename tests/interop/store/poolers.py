@@ -9,7 +9,7 @@ import server as servers
 from followers import SOON, delays
 from history import check_opened, check_rows
 from outages import silence
-from owners import hand_over, loads
+from owners import FREE, hand_over, loads
 from world import Skipped, expect, until
 
 
@@ -81,7 +81,7 @@ def behind_a_pooler(world):
     error = second.refused("session/load", sessionId=history.session)
     expect(error.code == "locked" and error.data["pid"] == first.process.pid, f"a session that is open elsewhere: {error}")
     first.kill()
-    _, free = until(lambda: loads(second, history.session), 20, "the session of a killed daemon is free")
+    _, free = until(lambda: loads(second, history.session), FREE, "the session of a killed daemon is free")
     text = history.next()
     history.answer(text, second.append(history.session, text))
     reader = world.daemon(url)
