@@ -18,6 +18,7 @@ mod pairs;
 mod preparing;
 mod redacting;
 mod sessions;
+mod store;
 mod trees;
 mod turns;
 
@@ -82,6 +83,7 @@ const GROUPS: &[Group] = &[
     ("fitting", clients::fitting),
     ("formats", clients::formats),
     ("commands", clients::commands),
+    ("store", store::store),
 ];
 
 fn main() {

@@ -21,10 +21,14 @@ use std::{
     os::unix::fs::FileExt,
     path::{Component, Path, PathBuf},
     sync::Arc,
+    time::{Duration, SystemTime},
 };
 
 /// Processes of one user on one machine that have the store open at the same time. More are refused.
 const MOST_PROCESSES: usize = 256;
+
+/// The age from which a cache file is removed: its session was neither written nor closed here since.
+const UNUSED: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// The largest record about a file that is read, in bytes.
 const LARGEST_RECORD: u64 = 4 << 10;
@@ -68,6 +72,7 @@ impl Cache {
             let held = regular::open_or_make(&folder.join("held"))?;
             match held.try_lock() {
                 Ok(()) => {
+                    remove_unused(&folder.join("sessions"), SystemTime::now());
                     let boot = boot();
                     return Ok(Self { sessions: folder.join("sessions"), store, boot, _held: held });
                 }
@@ -162,6 +167,17 @@ impl Cache {
             if path.exists() {
                 let _ = files::delete(&path);
             }
+        }
+    }
+}
+
+/// Removes cache files that were not used for a long time. The store has their lines.
+fn remove_unused(sessions: &Path, now: SystemTime) {
+    let folders = fs::read_dir(sessions).into_iter().flatten().flatten();
+    for file in folders.flat_map(|folder| fs::read_dir(folder.path()).into_iter().flatten().flatten()) {
+        let modified = file.metadata().and_then(|about| about.modified()).ok();
+        if modified.and_then(|modified| now.duration_since(modified).ok()).is_some_and(|age| age > UNUSED) {
+            let _ = fs::remove_file(file.path());
         }
     }
 }

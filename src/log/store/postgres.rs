@@ -1,7 +1,7 @@
 //! A store in PostgreSQL, or in a database that speaks its protocol.
 //!
-//! Appends of all sessions go through one task, which sends those that wait together (`batch`). A second connection is for
-//! reading, taking and releasing; a third one for changes of several statements. A fourth one holds a lock, by which others see
+//! Appends of all sessions go through two tasks, each of which sends those that wait together (`batch`). A further connection is
+//! for reading, taking and releasing, and one for changes of several statements. The last one holds a lock, by which others see
 //! that this daemon lives (`keeper`). No request needs a state of its connection, so all but the keeper may go through a pooler.
 
 mod asking;
@@ -139,7 +139,7 @@ impl Postgres {
             health: Health::default(),
             followed: Mutex::default(),
         });
-        let batches = Batches::start(inner.clone());
+        let batches = Batches::start(&inner);
         Arc::new(Self { inner, batches })
     }
 

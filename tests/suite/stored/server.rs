@@ -17,7 +17,13 @@ pub struct Server {
 
 impl Server {
     /// Starts a server. Without PostgreSQL on this machine the test is skipped, and says so. In CI that is an error.
+    #[allow(dead_code, reason = "the benchmark has settings of its own")]
     pub fn start() -> Option<Self> {
+        Self::with("fsync=off")
+    }
+
+    /// The same with lines of settings.
+    pub fn with(settings: &str) -> Option<Self> {
         let Some(programs) = programs() else {
             assert!(std::env::var_os("CI").is_none(), "PostgreSQL is not installed");
             eprintln!("skipped: PostgreSQL is not installed (apt-get install postgresql)");
@@ -36,7 +42,7 @@ impl Server {
         server.run("initdb", &["-D", data, "-U", "postgres", "-A", "trust", "--no-sync"]);
         let socket = server.folder.path().display().to_string();
         let settings =
-            format!("listen_addresses='127.0.0.1'\nport={port}\nunix_socket_directories='{socket}'\nfsync=off\n");
+            format!("listen_addresses='127.0.0.1'\nport={port}\nunix_socket_directories='{socket}'\n{settings}\n");
         let config = server.data().join("postgresql.conf");
         let text = fs::read_to_string(&config).expect("its settings");
         fs::write(&config, text + &settings).expect("its settings");
@@ -62,6 +68,14 @@ impl Server {
             ["-h", "127.0.0.1", "-p", &port, "-U", "postgres", "-qAt", "-v", "ON_ERROR_STOP=1", "-c", text, "postgres"];
         let output = run(Command::new(self.programs.join("psql")).args(given));
         String::from_utf8(output.stdout).expect("text")
+    }
+
+    /// A program of the server that connects to it.
+    #[allow(dead_code, reason = "the benchmark runs pgbench")]
+    pub fn client(&self, program: &str) -> Command {
+        let mut command = Command::new(self.programs.join(program));
+        command.args(["-h", "127.0.0.1", "-p", &self.port.to_string(), "-U", "postgres"]);
+        command
     }
 
     fn data(&self) -> PathBuf {

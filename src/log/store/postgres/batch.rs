@@ -1,6 +1,6 @@
 //! Appends of all sessions: those that wait are sent together, as one statement, so that they share a transaction.
 
-use super::{Inner, connection::Connection, faults, signed};
+use super::{Inner, Typed, connection::Connection, faults, signed};
 use crate::log::{
     Unfinished,
     store::{
@@ -9,9 +9,12 @@ use crate::log::{
         server::{Fault, Held},
     },
 };
-use std::sync::{Arc, atomic::Ordering, mpsc};
+use std::{
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    sync::{Arc, atomic::Ordering, mpsc},
+};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio_postgres::{Client, Error, Row, types::Type};
+use tokio_postgres::{Client, Error, Row, Statement, error::SqlState, types::Type};
 
 /// The most bytes of one statement. A single append may have more.
 const MOST_BYTES: u64 = 32 << 20;
@@ -29,25 +32,35 @@ pub(super) enum Order {
     Release { held: Held, tell: mpsc::Sender<()> },
 }
 
-/// The way to the task.
-pub(super) struct Batches(UnboundedSender<Order>);
+/// The tasks, each with a connection of its own: while one waits for its commit, another one sends.
+const TASKS: usize = 2;
+
+/// The ways to the tasks.
+pub(super) struct Batches([UnboundedSender<Order>; TASKS]);
 
 impl Batches {
-    /// Starts the task.
-    pub(super) fn start(inner: Arc<Inner>) -> Self {
-        let (send, orders) = unbounded_channel();
-        inner.runtime.clone().spawn(run(inner, orders));
-        Self(send)
+    /// Starts the tasks. They live as long as this does.
+    pub(super) fn start(inner: &Arc<Inner>) -> Self {
+        Self(std::array::from_fn(|_| {
+            let (send, orders) = unbounded_channel();
+            inner.runtime.spawn(run(inner.clone(), orders));
+            send
+        }))
     }
 
-    /// Sends a request. The task lives as long as this does.
+    /// Sends a request. Those of one session go the same way, so they stay in their order.
     pub(super) fn send(&self, order: Order) {
-        let _ = self.0.send(order);
+        let (Order::Append { held, .. } | Order::Record { held, .. } | Order::Release { held, .. }) = &order;
+        let mut hasher = DefaultHasher::new();
+        held.id.as_str().hash(&mut hasher);
+        let task = usize::try_from(hasher.finish() % TASKS as u64).unwrap_or_default();
+        let _ = self.0[task].send(order);
     }
 }
 
 async fn run(inner: Arc<Inner>, mut orders: UnboundedReceiver<Order>) {
     let connection = Connection::new(inner.address.clone());
+    let mut prepared = Prepared::default();
     let mut next = None;
     loop {
         let Some(first) = (match next.take() {
@@ -67,7 +80,7 @@ async fn run(inner: Arc<Inner>, mut orders: UnboundedReceiver<Order>) {
             }
             batch.add(order);
         }
-        batch.perform(&inner, &connection).await;
+        batch.perform(&inner, &connection, &mut prepared).await;
     }
 }
 
@@ -123,7 +136,7 @@ impl Batch {
         }
     }
 
-    async fn perform(self, inner: &Inner, connection: &Connection) {
+    async fn perform(self, inner: &Inner, connection: &Connection, prepared: &mut Prepared) {
         let client = match inner.ready().await {
             Ok(_) => inner.connected(connection).await,
             Err(fault) => Err(fault),
@@ -152,7 +165,7 @@ impl Batch {
                 tracing::warn!(?fault, "the operations that run could not be recorded");
             }
         }
-        append(inner, connection, &client, self.appends).await;
+        append(inner, connection, &client, prepared, self.appends).await;
         for (held, tell) in self.releases {
             let text = inner.sql("UPDATE @.session SET owner = NULL WHERE id = $1 AND epoch >= $2 AND owner = $3");
             let parameters = [
@@ -169,18 +182,23 @@ impl Batch {
     }
 }
 
-async fn append(inner: &Inner, connection: &Connection, client: &Client, appends: Vec<Append>) {
+async fn append(
+    inner: &Inner,
+    connection: &Connection,
+    client: &Arc<Client>,
+    prepared: &mut Prepared,
+    appends: Vec<Append>,
+) {
     if appends.is_empty() {
         return;
     }
-    let text = inner.sql(if inner.notifies.load(Ordering::Relaxed) { APPEND } else { APPEND_QUIETLY });
-    let added = send(inner, connection, client, &text, &appends).await;
+    let added = send(inner, connection, client, prepared, &appends).await;
     match added {
         // One of them is refused, perhaps: each on its own.
         Err(Fault::Refused { .. }) if appends.len() > 1 => {
             for append in appends {
                 let one = [append];
-                let added = send(inner, connection, client, &text, &one).await;
+                let added = send(inner, connection, client, prepared, &one).await;
                 let [append] = one;
                 let _ = append.tell.send(added.map(|ids| ids.contains(&append.held.id.as_str().to_owned())));
             }
@@ -202,8 +220,8 @@ async fn append(inner: &Inner, connection: &Connection, client: &Client, appends
 async fn send(
     inner: &Inner,
     connection: &Connection,
-    client: &Client,
-    text: &str,
+    client: &Arc<Client>,
+    prepared: &mut Prepared,
     appends: &[Append],
 ) -> Result<Vec<String>, Fault> {
     if client.is_closed() {
@@ -213,10 +231,67 @@ async fn send(
     for Append { held, rows, facts, .. } in appends {
         sent.add(held.id.as_str(), held.epoch, held.standing.lines, rows, facts);
     }
-    let added = async { sent.query(client, text).await.map_err(|error| faults::of(&error)) };
+    let added = async { prepared.append(inner, client, &sent).await.map_err(|error| faults::of(&error)) };
     let bytes = appends.iter().map(|append| rows::size(&append.rows)).sum();
     let added = inner.within(added, bytes, connection).await;
     Ok(added?.iter().map(|row| row.get(0)).collect())
+}
+
+/// The statement that appends, as the connection knows it.
+#[derive(Default)]
+struct Prepared {
+    /// The connection, and the form of the statement.
+    known: Option<(Arc<Client>, bool, Statement)>,
+    /// A pooler gives each transaction another connection of the server, which does not know the statement.
+    is_pooled: bool,
+}
+
+impl Prepared {
+    /// Appends rows. A statement that is unknown did nothing, and is sent whole.
+    async fn append(&mut self, inner: &Inner, client: &Arc<Client>, sent: &Sent<'_>) -> Result<Vec<Row>, Error> {
+        let notifies = inner.notifies.load(Ordering::Relaxed);
+        let text = if notifies { APPEND } else { APPEND_QUIETLY };
+        if self.is_pooled {
+            return sent.query(client, &inner.sql(text)).await;
+        }
+        match self.known_to(inner, client, notifies, text).await {
+            Ok(statement) => match sent.execute(client, &statement).await {
+                Err(error) if is_unknown(&error) => {}
+                other => return other,
+            },
+            Err(error) if is_unknown(&error) => {}
+            Err(error) => return Err(error),
+        }
+        tracing::info!("the store is behind a pooler: statements are sent whole");
+        self.known = None;
+        self.is_pooled = true;
+        sent.query(client, &inner.sql(text)).await
+    }
+
+    async fn known_to(
+        &mut self,
+        inner: &Inner,
+        client: &Arc<Client>,
+        notifies: bool,
+        text: &str,
+    ) -> Result<Statement, Error> {
+        if let Some((known, form, statement)) = &self.known
+            && Arc::ptr_eq(known, client)
+            && *form == notifies
+        {
+            return Ok(statement.clone());
+        }
+        let statement =
+            client.prepare_typed(&inner.sql(text), &Sent::default().columns().map(|(_, kind)| kind)).await?;
+        self.known = Some((client.clone(), notifies, statement.clone()));
+        Ok(statement)
+    }
+}
+
+/// Whether the server does not know a statement by its name, or knows another one by it.
+fn is_unknown(error: &Error) -> bool {
+    let codes = [&SqlState::INVALID_SQL_STATEMENT_NAME, &SqlState::DUPLICATE_PSTATEMENT];
+    error.code().is_some_and(|code| codes.contains(&code))
 }
 
 /// The columns of a statement that appends.
@@ -270,32 +345,37 @@ impl<'a> Sent<'a> {
         }
     }
 
-    /// Sends them.
+    /// Sends them, with a statement that the connection knows.
+    async fn execute(&self, client: &Client, statement: &Statement) -> Result<Vec<Row>, Error> {
+        let values = self.columns().map(|(value, _)| value);
+        client.query(statement, &values).await
+    }
+
+    /// Sends them with their statement.
     pub(super) async fn query(&self, client: &Client, text: &str) -> Result<Vec<Row>, Error> {
-        client
-            .query_typed(
-                text,
-                &[
-                    (&self.ids, Type::TEXT_ARRAY),
-                    (&self.epochs, Type::INT8_ARRAY),
-                    (&self.firsts, Type::INT8_ARRAY),
-                    (&self.counts, Type::INT8_ARRAY),
-                    (&self.sizes, Type::INT8_ARRAY),
-                    (&self.wholes, Type::BOOL_ARRAY),
-                    (&self.titles, Type::TEXT_ARRAY),
-                    (&self.previews, Type::TEXT_ARRAY),
-                    (&self.entries, Type::INT8_ARRAY),
-                    (&self.line_ids, Type::TEXT_ARRAY),
-                    (&self.numbers, Type::INT8_ARRAY),
-                    (&self.data, Type::BYTEA_ARRAY),
-                    (&self.text_ids, Type::TEXT_ARRAY),
-                    (&self.text_numbers, Type::INT8_ARRAY),
-                    (&self.texts, Type::TEXT_ARRAY),
-                    (&self.channel, Type::TEXT),
-                    (&self.owner, Type::TEXT),
-                ],
-            )
-            .await
+        client.query_typed(text, &self.columns()).await
+    }
+
+    fn columns(&self) -> [Typed<'_>; 17] {
+        [
+            (&self.ids, Type::TEXT_ARRAY),
+            (&self.epochs, Type::INT8_ARRAY),
+            (&self.firsts, Type::INT8_ARRAY),
+            (&self.counts, Type::INT8_ARRAY),
+            (&self.sizes, Type::INT8_ARRAY),
+            (&self.wholes, Type::BOOL_ARRAY),
+            (&self.titles, Type::TEXT_ARRAY),
+            (&self.previews, Type::TEXT_ARRAY),
+            (&self.entries, Type::INT8_ARRAY),
+            (&self.line_ids, Type::TEXT_ARRAY),
+            (&self.numbers, Type::INT8_ARRAY),
+            (&self.data, Type::BYTEA_ARRAY),
+            (&self.text_ids, Type::TEXT_ARRAY),
+            (&self.text_numbers, Type::INT8_ARRAY),
+            (&self.texts, Type::TEXT_ARRAY),
+            (&self.channel, Type::TEXT),
+            (&self.owner, Type::TEXT),
+        ]
     }
 }
 

@@ -19,6 +19,7 @@ pub(super) struct Health {
 struct Away {
     since: Instant,
     told: bool,
+    why: String,
 }
 
 /// News about the server.
@@ -39,6 +40,12 @@ impl Health {
         }
     }
 
+    /// The reason of the outage.
+    pub(super) fn reason(&self) -> Fault {
+        let away = lock(&self.away);
+        Fault::Away(away.as_ref().map_or_else(|| "it does not answer".to_owned(), |away| away.why.clone()))
+    }
+
     /// Whether the server did not answer last.
     pub(super) fn is_away(&self) -> bool {
         lock(&self.away).is_some()
@@ -46,7 +53,7 @@ impl Health {
 
     /// Refuses a request where the server has been away for so long that none waits for it.
     pub(super) fn gate(&self) -> Result<(), Fault> {
-        if self.is_hopeless() { Err(Fault::Away("it has not answered for a while".to_owned())) } else { Ok(()) }
+        if self.is_hopeless() { Err(self.reason()) } else { Ok(()) }
     }
 
     fn answers(&self) {
@@ -60,7 +67,8 @@ impl Health {
         /// Shorter outages are no news.
         const WORTH_TELLING: Duration = Duration::from_secs(2);
         let mut away = lock(&self.away);
-        let away = away.get_or_insert_with(|| Away { since: Instant::now(), told: false });
+        let away = away.get_or_insert_with(|| Away { since: Instant::now(), told: false, why: String::new() });
+        away.why = reason(fault);
         if !away.told && away.since.elapsed() > WORTH_TELLING {
             away.told = true;
             self.tell(&Outage::Begun(reason(fault)));
@@ -70,7 +78,7 @@ impl Health {
     /// The server did not answer for so long.
     pub(super) fn was_silent(&self, longest: Duration, fault: &Fault) {
         let since = Instant::now().checked_sub(longest).unwrap_or_else(Instant::now);
-        lock(&self.away).get_or_insert(Away { since, told: false });
+        lock(&self.away).get_or_insert(Away { since, told: false, why: String::new() });
         self.fails(fault);
     }
 

@@ -18,6 +18,9 @@ const ROUND: Duration = Duration::from_millis(500);
 /// Rounds between two renewals.
 const RENEWAL: u32 = 10;
 
+/// Rounds between two attempts where the server refuses the renewal.
+const REFUSED: u32 = 120;
+
 /// Starts the task. It ends with the store.
 pub(super) fn start(inner: &Arc<Inner>) {
     let connection = Connection::new(inner.address.clone());
@@ -64,7 +67,12 @@ async fn look(
     if !is_held {
         *holder = hold(inner, connection).await?;
     }
-    if !is_held || !is_registered || round.is_multiple_of(RENEWAL) {
+    let is_refused = matches!(*inner.registered.borrow(), Registered::Refused(_));
+    let renews = match is_refused {
+        true => round.is_multiple_of(REFUSED),
+        false => !is_held || !is_registered || round.is_multiple_of(RENEWAL),
+    };
+    if renews {
         let renewed = renew(inner).await;
         match &renewed {
             Ok(()) if !is_registered => {

@@ -14,6 +14,12 @@ use tokio_postgres::{Client, types::Type};
 /// The most rows of one page.
 const MOST_ROWS: i64 = 8_192;
 
+/// The fewest rows of one page that are looked at.
+const LEAST_ROWS: i64 = 64;
+
+/// The size of a short row, in bytes.
+const SHORT: u64 = 512;
+
 impl Inner {
     pub(super) async fn read(
         &self,
@@ -26,13 +32,15 @@ impl Inner {
             From::Line(line) => (line, READ_ON),
             From::Before(line) => (line, READ_BACK),
         };
+        // Short rows are no reason to look at many of them.
+        let rows = signed(bytes / SHORT).clamp(LEAST_ROWS, MOST_ROWS);
         let (line, bytes) = (signed(line), signed(bytes));
         let parameters: [Typed<'_>; 5] = [
             (&id.as_str(), Type::TEXT),
             (&generation, Type::INT8),
             (&line, Type::INT8),
             (&bytes, Type::INT8),
-            (&MOST_ROWS, Type::INT8),
+            (&rows, Type::INT8),
         ];
         let rows = self.ask(text, &parameters).await?;
         if !rows.is_empty() {

@@ -68,7 +68,7 @@ impl Inner {
         match tokio::time::timeout(PATIENCE, known).await.map(|known| known.map(|it| it.clone())) {
             Ok(Ok(Registered::Refused(fault))) => Err(fault),
             Ok(_) => Ok(()),
-            Err(_) => Err(Fault::Away("it does not answer".to_owned())),
+            Err(_) => Err(self.health.reason()),
         }
     }
 
@@ -86,7 +86,13 @@ impl Inner {
             return Ok(true);
         }
         tokio::time::sleep(SECOND_LOOK).await;
-        self.is_locked(lock).await
+        Ok(self.is_locked(lock).await? || self.may_not_have_returned(&owner.id).await)
+    }
+
+    /// Whether the server has just started, and an owner had no time to take its lock again. Some servers do not say it.
+    async fn may_not_have_returned(&self, owner: &String) -> bool {
+        let rows = self.ask(JUST_STARTED, &[(owner, Type::TEXT)]).await;
+        rows.is_ok_and(|rows| rows.first().is_some_and(|row| row.get(0)))
     }
 
     /// Whether a daemon holds its lock. The lock is free again at once, because the statement is the transaction.
@@ -175,6 +181,10 @@ SELECT s.generation, s.lines, s.bytes, s.whole, s.name, s.cwd, s.epoch, s.runnin
     to_char(s.owned AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
     o.host, o.pid, o.lock, extract(epoch FROM now() - o.renewed)::float8
 FROM @.session s LEFT JOIN @.owner o ON o.id = s.owner WHERE s.id = $1"#;
+
+const JUST_STARTED: &str = "
+SELECT now() - pg_postmaster_start_time() < interval '5 seconds'
+    AND NOT EXISTS (SELECT 1 FROM @.owner o WHERE o.id = $1 AND o.renewed > pg_postmaster_start_time())";
 
 const TAKE: &str = "
 UPDATE @.session SET owner = $2, epoch = epoch + 1, owned = now() WHERE id = $1 AND epoch = $3 RETURNING epoch";
