@@ -27,6 +27,7 @@ pub use problem::{Flaw, Problem, Subject};
 use crate::{
     conversation::tokens::Estimator,
     ids::ModelRef,
+    log::store::address::Address,
     provider::{Api, http::is_address},
     redact::Secrets,
     redact::secret::{MASK, without_value},
@@ -70,6 +71,7 @@ pub struct Settings {
     pub trusted_projects: Vec<String>,
     /// The store of the sessions, in the place of the data folder: `postgres://user@host/database`. It counts when the daemon
     /// starts. The password may stand in it, in `PGPASSWORD`, or with `storePasswordCommand`.
+    #[serde(deserialize_with = "store")]
     pub store: Option<Secret>,
     /// A command whose first line of output is the password of the store: the program, then its arguments. No shell reads it. It
     /// runs for each connection.
@@ -607,6 +609,20 @@ fn command<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<Vec<String>>, 
         }
         command => Ok(command),
     }
+}
+
+/// The text of the error has no password.
+fn store<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<Secret>, D::Error> {
+    let url = Option::<String>::deserialize(reader).map_err(without_value)?;
+    if url.as_deref() == Some(MASK) {
+        return Err(serde::de::Error::custom(
+            "*** stands for an address that is not told; expected the address itself",
+        ));
+    }
+    if let Some(url) = &url {
+        url.parse::<Address>().map_err(serde::de::Error::custom)?;
+    }
+    Ok(url.map(Secret::from))
 }
 
 /// The text of the error does not repeat the URL: a key may stand in it.

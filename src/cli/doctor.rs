@@ -6,6 +6,7 @@
 use super::{
     compact::grouped,
     models::{Model, models},
+    named::Shelf,
     paint::Paint,
     print::{self, plain},
     spent::Costs,
@@ -50,6 +51,9 @@ struct Findings {
     settings: Place,
     project: Project,
     data: Data,
+    /// The store that sessions are in, in the place of the data folder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    store: Option<StoreFound>,
     values: Vec<Setting>,
     prompts: Vec<OwnPrompt>,
     models: Vec<Model>,
@@ -66,6 +70,14 @@ struct Place {
     exists: bool,
     /// The variable that says where it is; none where the platform does.
     set_by: Option<&'static str>,
+}
+
+/// A store, and its state where it was asked.
+#[derive(Serialize)]
+struct StoreFound {
+    /// Without its password.
+    address: String,
+    state: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -162,6 +174,7 @@ fn find(places: &Places, folder: PathBuf, ask: bool) -> Result<Findings, String>
     let names: HashSet<String> = models.iter().map(|model| name_of(&model.listed)).collect();
     problems.extend(models.iter().flat_map(|model| of_model(model, &names, &variable)));
     problems.extend(sourced.settings.compaction.models.iter().filter(|it| ModelRef::parse(it).is_none()).map(no_model));
+    let store = look_at_store(ask, &mut problems);
     problems.sort_by_key(|problem| problem.weight != Weight::Broken);
     Ok(Findings {
         version: env!("CARGO_PKG_VERSION"),
@@ -169,6 +182,7 @@ fn find(places: &Places, folder: PathBuf, ask: bool) -> Result<Findings, String>
         project: Project { exists: project.exists(), path: project, trusted: files.trust(&folder) == Trust::Trusted },
         data: Data { place: place(sessions, "ABRIDGED_DATA_DIR"), sessions: found.files.len(), bytes: found.bytes },
         costs: Costs::of(found.files),
+        store,
         values: values(&sourced, &models),
         prompts: files.overridden(Some(&folder)).map(own_prompt).collect(),
         folder,
@@ -206,6 +220,23 @@ fn unwritable(folder: &Path) -> Option<Finding> {
         false => format!("cannot be written ({why}), so {} cannot be made", folder.display()),
     };
     Some(Finding { weight: Weight::Broken, file: Some(there.to_owned()), line: None, key: None, what })
+}
+
+/// The store of the environment or the settings. It is asked for its tables where `ask` says so.
+fn look_at_store(ask: bool, problems: &mut Vec<Finding>) -> Option<StoreFound> {
+    let broken =
+        |what: String| Finding { weight: Weight::Broken, file: None, line: None, key: Some("store".to_owned()), what };
+    let shelf = Shelf::named().map_err(|error| problems.push(broken(error))).ok().flatten()?;
+    let server = shelf.store().server();
+    let state = ask.then(|| match server.identity() {
+        Ok(_) => "it answers".to_owned(),
+        Err(fault) => {
+            let why = fault.at(Path::new("the store")).to_string();
+            problems.push(broken(why));
+            "it does not work".to_owned()
+        }
+    });
+    Some(StoreFound { address: server.to_string(), state })
 }
 
 /// The files of sessions, with their times of modification, and their size together.
@@ -316,9 +347,12 @@ fn picture(findings: &Findings, paint: &Paint, columns: usize) -> String {
     let row = |name: &str, path: &Path, state: String, by: String| {
         vec![name.to_owned(), path.display().to_string(), listed([&state, &by])]
     };
+    let store = findings.store.iter().map(|store| {
+        vec!["store".to_owned(), store.address.clone(), store.state.clone().unwrap_or_else(|| "not asked".to_owned())]
+    });
     part(
         "Places",
-        vec![
+        [
             row(
                 "settings",
                 &findings.settings.path,
@@ -327,7 +361,10 @@ fn picture(findings: &Findings, paint: &Paint, columns: usize) -> String {
             ),
             row("project", &findings.project.path, there(findings.project.exists, project), String::new()),
             row("sessions", &place.path, there(place.exists, &kept), by(place.set_by)),
-        ],
+        ]
+        .into_iter()
+        .chain(store)
+        .collect(),
     );
     let short = |value: &Value| match value {
         Value::String(text) => text.clone(),

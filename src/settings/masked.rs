@@ -108,6 +108,7 @@ mod tests {
             json!({"models": [{"apiKeyComand": ["echo", "hush"], "api_key_command": "hush", "heders": {"x": "hush"}}]}),
             json!({"models.0.headers": {"x": "hush"}, "models.0.apiKeyCommand": ["echo", "hush"]}),
             json!({"models": [{"extraHeaders": {"x": "hush"}, "baseURL ": "http://host?key=hush", "key": "hush"}]}),
+            json!({"store": "postgres://me:hush@host/db", "storePasswordCommand": ["echo", "hush"]}),
             json!({"patch": "{\"models\": \"hush\"}", "Authorization": "Bearer hush"}),
         ] {
             mask(&mut patch, &|_, _| "masked".to_owned());

@@ -127,13 +127,14 @@ mod tests {
     }
 
     #[test]
-    fn a_trusted_project_may_say_everything_but_whom_to_trust() {
-        let layer = json!({"models": [], "trustedProjects": ["/"], "prune": {"protectTokens": 1}});
+    fn a_trusted_project_may_say_everything_but_whom_to_trust_and_where_sessions_are() {
+        let layer = json!({"models": [], "trustedProjects": ["/"], "prune": {"protectTokens": 1}, "store": "postgres://h/d",
+            "storePasswordCommand": ["sh"]});
         let (kept, refused) = allowed(&layer, Trust::Trusted);
         assert_eq!(kept, json!({"models": [], "prune": {"protectTokens": 1}}));
-        assert_eq!(refused, ["trustedProjects"]);
+        assert_eq!(refused, ["trustedProjects", "store", "storePasswordCommand"]);
         let (kept, refused) = allowed(&layer, Trust::Untrusted);
         assert_eq!(kept, json!({"prune": {"protectTokens": 1}}));
-        assert_eq!(refused, ["models", "trustedProjects"]);
+        assert_eq!(refused, ["models", "trustedProjects", "store", "storePasswordCommand"]);
     }
 }
