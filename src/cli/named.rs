@@ -142,7 +142,7 @@ impl Shelf {
             (None, 0) => Err(format!("there is no file {id}, and no session in the store has an id that begins so")),
             (None, _) => Err(ambiguous_ids(id, &found.iter().map(|(it, _)| &it.id).collect::<Vec<_>>())),
         }
-        .map(|(listed, path)| (listed.id, path))
+        .and_then(|(listed, path)| Ok((listed.id, path.ok_or("the store gives it a name that is no path")?)))
     }
 
     /// The cache file of the session whose id begins so, with all of its lines. The store stays open until the process ends, and

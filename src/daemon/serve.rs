@@ -40,7 +40,7 @@ const LONGEST_UNREAD: Duration = Duration::from_secs(30);
 const THREADS: usize = 16;
 
 /// The same with a store: most of them wait for its answer, and appends that wait together share a transaction.
-const STORED_THREADS: usize = 128;
+const STORED_THREADS: usize = 512;
 
 /// Serves until the end of stdin, an `exit`, or a signal. Records the sessions into the file `record`, and traces the frames
 /// into the file `trace`. The sessions are in the `store` at this address, else in the one of the settings. Returns the exit code of the process.

@@ -29,6 +29,9 @@ use crate::{
 use std::{path::PathBuf, sync::Arc, time::Duration};
 use tokio::runtime::Handle as Runtime;
 
+/// The argument that takes the data folder, whatever the settings say.
+const NONE: &str = "none";
+
 /// Default number of sessions in a page.
 const PAGE: usize = 100;
 
@@ -50,6 +53,9 @@ pub fn home(argument: Option<&str>, places: &Places, runtime: &Runtime) -> Resul
 /// When its address is none.
 pub fn store(argument: Option<&str>, places: &Places, runtime: &Runtime) -> Result<Option<Arc<Store>>, String> {
     let settings = settings(places);
+    if argument == Some(NONE) {
+        return Ok(None);
+    }
     let named = argument.filter(|it| !it.is_empty()).map(str::to_owned);
     let Some(url) = named.or_else(|| settings.store.as_ref().map(|store| store.reveal().to_owned())) else {
         return Ok(None);
@@ -67,7 +73,10 @@ pub fn store(argument: Option<&str>, places: &Places, runtime: &Runtime) -> Resu
 /// Whether a store is named.
 #[must_use]
 pub fn is_named(argument: Option<&str>, places: &Places) -> bool {
-    argument.is_some_and(|it| !it.is_empty()) || settings(places).store.is_some()
+    match argument.filter(|it| !it.is_empty()) {
+        Some(argument) => argument != NONE,
+        None => settings(places).store.is_some(),
+    }
 }
 
 fn settings(places: &Places) -> Settings {
@@ -179,7 +188,8 @@ pub fn list(store: &Store, params: &ListParams) -> Result<ListAnswer, Failure> {
     let more = listed.len() > limit;
     listed.truncate(limit);
     let next_cursor = listed.last().filter(|_| more).map(|last| format!("{}:{}", last.0.changed, last.0.id));
-    let sessions = listed.into_iter().map(|(listed, path)| row(listed, path.display().to_string())).collect();
+    let sessions =
+        listed.into_iter().filter_map(|(listed, path)| Some(row(listed, path?.display().to_string()))).collect();
     Ok(ListAnswer { sessions, next_cursor })
 }
 

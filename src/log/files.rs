@@ -339,13 +339,20 @@ fn delete_document(folder: &Path, document: &str) {
 /// # Errors
 /// When the operating system refuses.
 pub fn create_private_folder(folder: &Path) -> Result<(), StoreError> {
+    make_private(folder)
+        .map_err(StoreError::io(folder, "this folder cannot be made; set ABRIDGED_DATA_DIR to one that can"))
+}
+
+/// The same with the error of the operating system.
+///
+/// # Errors
+/// When the operating system refuses.
+pub fn make_private(folder: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder
-        .create(folder)
-        .map_err(StoreError::io(folder, "this folder cannot be made; set ABRIDGED_DATA_DIR to one that can"))
+    builder.create(folder)
 }
 
 #[cfg(test)]

@@ -10,6 +10,12 @@ pub fn beside(path: &Path, suffix: &str) -> PathBuf {
     path.with_file_name(name)
 }
 
+/// Whether a path is one of a file in the cache of a store, by its folders: `stores/<identity>/<number>/sessions/<folder>/<file>`.
+pub fn is_cached(path: &Path) -> bool {
+    let mut folders = path.ancestors().skip(1).map(|folder| folder.file_name().unwrap_or_default());
+    folders.nth(1).is_some_and(|name| name == "sessions") && folders.nth(2).is_some_and(|name| name == "stores")
+}
+
 /// The name of the document that a handoff saves for a session: `handoff-2026-01-01T00-00-00-000Z.md`. `timestamp` is the one
 /// of the session's header.
 pub fn of_document(timestamp: &str) -> String {

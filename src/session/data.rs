@@ -5,6 +5,7 @@ use crate::{
         instructions::{Given, Instructions},
         path::Path,
     },
+    log::names::is_cached,
     models::ModelRef,
     protocol::types::LoadParams,
     settings::{Layers, Limits, Problem, Sourced, TokenLimit},
@@ -66,7 +67,9 @@ impl SessionData {
     /// The settings in force with these data, in a session with this file.
     pub(super) fn in_force(&self, layers: &Layers, file: Option<&std::path::Path>) -> Result<Sourced, Problem> {
         let mut sourced = layers.with_session(self.settings.as_ref())?;
-        if let Some(file) = file.filter(|_| sourced.settings.compaction.transcript_hint) {
+        // A cache file may lack lines, and has another path on each machine.
+        let file = file.filter(|file| sourced.settings.compaction.transcript_hint && !is_cached(file));
+        if let Some(file) = file {
             sourced.prompts = Arc::new((*sourced.prompts).clone().with_transcript(file));
         }
         sourced.settings.stated = self.limits.clone().unwrap_or_default();

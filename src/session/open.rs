@@ -35,6 +35,7 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 use std::{
     collections::{BTreeSet, HashSet},
     fs,
@@ -254,8 +255,15 @@ pub fn file_of(sessions: &Path, header: &Header) -> PathBuf {
     if folder.len() > LONGEST {
         folder = crate::text::tail(&folder, LONGEST / 4).to_owned();
     }
-    let time = header.timestamp.replace([':', '.'], "-");
-    sessions.join(format!("--{folder}--")).join(format!("{time}_{}.jsonl", header.id))
+    // The header of a file may say anything.
+    let safe = |text: &str| text.replace(['/', '\\', ':', '.', '\0'], "-");
+    let time = safe(crate::text::head(&header.timestamp, LONGEST / 4));
+    let id = header.id.as_str();
+    let id = match id.contains(['/', '\\', '\0']) || id.len() > LONGEST / 2 {
+        true => format!("{:x}", Sha256::digest(id)),
+        false => id.to_owned(),
+    };
+    sessions.join(format!("--{folder}--")).join(format!("{time}_{id}.jsonl"))
 }
 
 /// Opens the session file at `path`. Another program may have written a file that is not under its sessions: only its
@@ -283,7 +291,9 @@ pub fn load(
     };
     let files::Opened { header, title, history, repairs, left_behind, log } = opened;
     let given = SessionData::given(&params);
-    let ours = is_stored || fs::canonicalize(home.sessions()?).is_ok_and(|sessions| path.starts_with(sessions));
+    let is_below = |sessions: &PathBuf| fs::canonicalize(sessions).is_ok_and(|sessions| path.starts_with(sessions));
+    // Rows may come from another machine, or from a file of a stranger that was pushed.
+    let ours = home.folder().is_some_and(is_below);
     let trust = if ours && !header.is_foreign() { Trust::Trusted } else { Trust::Untrusted };
     let images = Blobs::beside(&path);
     let state = State::new(header, Some(path), title, history, given, params.model, layers, trust);

@@ -124,10 +124,11 @@ fn drawn_setup(random: &mut SplitMix64, profile: Profile) -> Setup {
         1 => random.below(20),
         _ => random.below(200),
     };
+    let history_seed = random.draw();
     Setup {
         rights,
         history: u32::try_from(history).unwrap_or(0),
-        history_seed: random.draw(),
+        history_seed,
         indexed: if random.below(2) == 0 { Indexed::AtOnce } else { Indexed::Later },
         counts: if random.below(4) == 0 { Counts::Tokenizer } else { Counts::Chars },
         window,
@@ -143,7 +144,7 @@ fn drawn_setup(random: &mut SplitMix64, profile: Profile) -> Setup {
         prices: Prices::Unknown,
         hooks: Hooking::default(),
         truth: None,
-        stored: rights == Rights::Write && random.below(4) == 0,
+        stored: rights == Rights::Write && history_seed % 4 == 0,
     }
 }
 

@@ -637,3 +637,14 @@ fn the_hook_puts_the_facts_of_the_condensed_part_into_the_next_context() {
     let (out, error) = hook(&json!("no input"));
     assert!(out.is_empty() && error.contains("SessionStart"), "{error}");
 }
+
+#[test]
+fn a_session_of_another_agent_is_not_deleted() {
+    let mut daemon = Daemon::start();
+    let [file, ..] = files(&daemon.home);
+    let before = fs::read(&file).expect("a file");
+    let (session, _) = load(&mut daemon, &file);
+    let refused = daemon.err("session/delete", json!({"sessionId": session}));
+    assert_eq!(refused["data"]["code"], "invalid_params", "{refused}");
+    assert_eq!(fs::read(&file).expect("it is there"), before);
+}

@@ -5,6 +5,7 @@ mod server;
 
 use crate::logs::{self, Medium, Step};
 use abridged::{
+    conversation::entry::Header,
     ids::SessionId,
     log::{
         Access, Unfinished,
@@ -18,6 +19,8 @@ use abridged::{
             server::{Fault, From, Server as _},
         },
     },
+    session::open,
+    settings::Layers,
 };
 use proptest::{prelude::*, sample, test_runner::TestRunner};
 use serde_json::json;
@@ -299,4 +302,103 @@ fn a_file_of_any_bytes_is_pushed_and_read_back() {
         assert!(rows.lines().last().is_some_and(|last| last.contains("after it")), "{rows}");
         assert_eq!(fs::read_to_string(&path).expect("a file"), rows, "the cache has the lines of the store");
     }
+}
+
+#[test]
+fn a_cache_file_is_opened_by_its_store_alone_whatever_the_spelling_of_its_path() {
+    let Some(server) = Server::start() else { return };
+    let daemon = Daemon::new(&server.address(), 1);
+    let [file, ..] = logs::media();
+    let path = daemon.push("s1", &file.bytes());
+    let blocking = Blocking::is_allowed_here();
+    drop(daemon.home.open(&path, &blocking).expect("it opens"));
+    let link = daemon.cache.path().join("link");
+    std::os::unix::fs::symlink(path.parent().expect("a folder"), &link).expect("a link");
+    let spelled = link.join(path.file_name().expect("a name"));
+    assert_eq!(daemon.home.own(&spelled).expect("it is in the cache"), Some(path.clone()));
+    let mut opened = daemon.home.open(&spelled, &blocking).expect("it opens");
+    opened.log.append(&[line("a", None, "one")], None).expect("it is written");
+    assert!(String::from_utf8(daemon.rows("s1")).expect("text").contains("\"one\""));
+    drop(opened);
+
+    server.query("UPDATE abridged.about SET identity = 'another'");
+    let another = Daemon::new(&server.address(), 2);
+    let folder = Home::Folder(daemon.cache.path().to_owned());
+    for home in [&another.home, &folder] {
+        assert!(matches!(home.open(&path, &blocking).map(drop), Err(StoreError::Foreign { .. })));
+        assert!(matches!(home.open_read_only(&path, &blocking).map(drop), Err(StoreError::Foreign { .. })));
+    }
+}
+
+#[test]
+fn a_session_that_is_open_here_is_read_without_a_change_of_its_file() {
+    let Some(server) = Server::start() else { return };
+    let daemon = Daemon::new(&server.address(), 1);
+    let [file, ..] = logs::media();
+    let path = daemon.push("s1", &file.bytes());
+    let blocking = Blocking::is_allowed_here();
+    let mut owner = daemon.home.open(&path, &blocking).expect("it opens");
+    owner.log.append(&[line("a", None, "one")], None).expect("it is written");
+    let reader = daemon.home.open_read_only(&path, &blocking).expect("it is read");
+    assert_eq!(reader.history.path().iter().count(), 1);
+    owner.log.append(&[line("b", Some("a"), "two")], Some(&"a".into())).expect("its file is as it was");
+    drop((reader, owner));
+    assert_eq!(fs::read(&path).expect("a file"), daemon.rows("s1"));
+}
+
+#[test]
+fn no_record_of_a_cache_file_outlives_its_bytes() {
+    let Some(server) = Server::start() else { return };
+    let daemon = Daemon::new(&server.address(), 1);
+    let [file, ..] = logs::media();
+    let path = daemon.push("s1", &file.bytes());
+    let record = path.with_extension("jsonl.cache");
+    let blocking = Blocking::is_allowed_here();
+    let opened = daemon.home.open(&path, &blocking).expect("it opens");
+    assert!(!record.exists(), "a crash leaves no record of an open file");
+    drop(opened);
+    assert!(record.exists(), "a later process finds the lines");
+}
+
+#[test]
+fn an_id_that_is_no_name_of_a_file_is_pushed_found_and_listed() {
+    let Some(server) = Server::start() else { return };
+    let daemon = Daemon::new(&server.address(), 1);
+    for id in ["../../etc/x", "Ä/ö", &"long".repeat(100)] {
+        let header: Header = serde_json::from_value(
+            json!({"type": "session", "version": 3, "id": id, "timestamp": "2026/01/01", "cwd": "/"}),
+        )
+        .expect("a header");
+        let name = open::file_of(Path::new(""), &header);
+        let found = header::Found { header, title: None, end: 0, lines: 0 };
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("s.jsonl");
+        fs::write(&file, format!("{}\n", header::header_line(&found.header))).expect("a file");
+        let (server, blocking) = (daemon.store.server(), Blocking::is_allowed_here());
+        let held = send(server, &file, name.to_str().expect("text"), &found, &blocking).expect("a new session");
+        server.release(&held);
+        let path = daemon.home.find(&id.into()).expect("it is there").expect("a path");
+        drop(daemon.home.open(&path, &blocking).expect("it opens"));
+        let listed = daemon.store.list(ListOrder { most: 10, ..ListOrder::default() }).expect("a list");
+        assert!(listed.iter().any(|(listed, path)| listed.id.as_str() == id && path.is_some()));
+    }
+}
+
+#[test]
+fn a_stored_session_names_no_model_and_no_command() {
+    let Some(server) = Server::start() else { return };
+    let daemon = Daemon::new(&server.address(), 1);
+    let [file, ..] = logs::media();
+    let settings = json!({"models": [{"provider": "p", "id": "m", "apiKeyCommand": ["touch", "x"]}],
+        "prune": {"protectTokens": 7}});
+    let entry = json!({"type": "custom", "id": "d", "parentId": null, "timestamp": "", "customType": "abridged.session",
+        "data": {"settings": settings}});
+    let path = daemon.push("s1", &[file.bytes(), format!("{entry}\n").into_bytes()].concat());
+    let params = serde_json::from_value(json!({"sessionId": "s1"})).expect("params");
+    let (layers, blocking) = (Layers::of(Vec::new()), Blocking::is_allowed_here());
+    let opened = open::load(&path, params, &daemon.home, &layers, &blocking);
+    let opened = opened.unwrap_or_else(|failure| unreachable!("it opens: {failure}"));
+    let settings = &opened.state.settings().settings;
+    assert!(settings.models.is_empty(), "a row names a command");
+    assert_eq!(settings.prune.protect_tokens, 7, "harmless settings stay");
 }

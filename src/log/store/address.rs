@@ -87,7 +87,8 @@ impl FromStr for Address {
     type Err = NoAddress;
 
     fn from_str(url: &str) -> Result<Self, NoAddress> {
-        let no = |what: &str| NoAddress(format!("the store {} is no address: {what}", without_password(url)));
+        // A text that is no address is not shown: nobody knows what of it is the password.
+        let no = |what: &str| NoAddress(format!("the address of the store is none: {what}"));
         if !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
             return Err(no("it does not begin with postgres://"));
         }
@@ -127,7 +128,8 @@ impl FromStr for Address {
         if config.get_hosts().len() > 1 && !query.contains("target_session_attrs") {
             config.target_session_attrs(TargetSessionAttrs::ReadWrite);
         }
-        Ok(Self { config, schema, tls, password: None, shown: without_password(url) })
+        let shown = shown(&config, &schema);
+        Ok(Self { config, schema, tls, password: None, shown })
     }
 }
 
@@ -140,16 +142,23 @@ fn is_here(host: &Host) -> bool {
     }
 }
 
-/// A URL without its password, for messages. A password may have any character but `/`, `?` and `#`.
-fn without_password(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else { return "(not shown)".to_owned() };
-    let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
-    let (user, place) = rest.rsplit_once('@').unwrap_or(("", rest));
-    let user = user.split(':').next().unwrap_or_default();
-    let at = if user.is_empty() { "" } else { "@" };
-    let query = query.split('&').filter(|it| !it.is_empty() && !it.starts_with("password")).collect::<Vec<_>>();
-    let mark = if query.is_empty() { "" } else { "?" };
-    format!("{scheme}://{user}{at}{place}{mark}{}", query.join("&"))
+/// An address without its password and its parameters, for messages.
+fn shown(config: &Config, schema: &str) -> String {
+    let user = config.get_user().map(|user| format!("{user}@")).unwrap_or_default();
+    let ports = config.get_ports();
+    let host = |(number, host): (usize, &Host)| {
+        let name = match host {
+            Host::Tcp(name) => name.clone(),
+            #[cfg(unix)]
+            Host::Unix(path) => path.display().to_string(),
+        };
+        let port = ports.get(number).or_else(|| ports.first()).map(|port| format!(":{port}"));
+        format!("{name}{}", port.unwrap_or_default())
+    };
+    let hosts: Vec<String> = config.get_hosts().iter().enumerate().map(host).collect();
+    let database = config.get_dbname().unwrap_or_default();
+    let schema = if schema == SCHEMA { String::new() } else { format!("?schema={schema}") };
+    format!("postgres://{user}{}/{database}{schema}", hosts.join(","))
 }
 
 /// A parameter without its escapes.
@@ -181,6 +190,10 @@ mod tests {
             "postgresql://me@h/db?password=hush&connect_timeout=3",
             "postgres://me:hush@h:no/db",
             "me:hush@h",
+            "postgres://me:hu?sh@127.0.0.1:55300/abridged",
+            "postgres://me@h/db?pass%77ord=hush",
+            "postgres://me@h/db?sslpassword=hush",
+            "postgres://me@h/db?sslmode=hush",
         ] {
             let shown = url.parse::<Address>().map_or_else(|error| error.to_string(), |it| format!("{it} {it:?}"));
             assert!(!shown.contains("hu"), "{shown}");

@@ -16,11 +16,12 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 use std::{
+    collections::HashMap,
     fs::{self, File, TryLockError},
     io,
     os::unix::fs::FileExt,
     path::{Component, Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError, Weak},
     time::{Duration, SystemTime},
 };
 
@@ -30,16 +31,20 @@ const MOST_PROCESSES: usize = 256;
 /// The age from which a cache file is removed: its session was neither written nor closed here since.
 const UNUSED: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
+/// The file in the folder of a process that it has locked.
+const HELD: &str = "held";
+
 /// The largest record about a file that is read, in bytes.
 const LARGEST_RECORD: u64 = 4 << 10;
 
 /// The cache folder of this process.
 #[derive(Debug)]
 pub struct Cache {
-    /// The folders of all processes that have the store open.
-    store: PathBuf,
+    identity: String,
     sessions: PathBuf,
     boot: Option<String>,
+    /// The files that are open in this process, by the names of their sessions.
+    open: Mutex<HashMap<String, Weak<Pages>>>,
     /// Locked while the process lives.
     _held: File,
 }
@@ -68,19 +73,32 @@ impl Cache {
         let store = root.join("stores").join(identity);
         for number in 0..MOST_PROCESSES {
             let folder = store.join(number.to_string());
-            files::create_private_folder(&folder.join("sessions")).map_err(io::Error::other)?;
-            let held = regular::open_or_make(&folder.join("held"))?;
+            files::make_private(&folder.join("sessions"))?;
+            let held = regular::open_or_make(&folder.join(HELD))?;
             match held.try_lock() {
                 Ok(()) => {
                     remove_unused(&folder.join("sessions"), SystemTime::now());
                     let boot = boot();
-                    return Ok(Self { sessions: folder.join("sessions"), store, boot, _held: held });
+                    let identity = identity.to_owned();
+                    return Ok(Self {
+                        identity,
+                        sessions: folder.join("sessions"),
+                        boot,
+                        open: Mutex::default(),
+                        _held: held,
+                    });
                 }
                 Err(TryLockError::WouldBlock) => {}
                 Err(TryLockError::Error(error)) => return Err(error),
             }
         }
         Err(io::Error::other("too many processes of this user have the store open"))
+    }
+
+    /// The identity of the store.
+    #[must_use]
+    pub fn identity(&self) -> &str {
+        &self.identity
     }
 
     /// The folder of the session files.
@@ -103,14 +121,6 @@ impl Cache {
         Err(StoreError::Foreign { path: relative.to_owned(), what })
     }
 
-    /// The name of the session whose file is at a path of this folder, or of the folder of another process.
-    #[must_use]
-    pub fn name_of<'a>(&self, path: &'a Path) -> Option<&'a str> {
-        let mut parts = path.strip_prefix(&self.store).ok()?.components();
-        let (_process, sessions) = (parts.next()?, parts.next()?);
-        if sessions.as_os_str() == "sessions" { parts.as_path().to_str() } else { None }
-    }
-
     /// The file of a session as it stands, with as much of its bytes as an earlier process has left.
     ///
     /// # Errors
@@ -122,6 +132,7 @@ impl Cache {
         server: Arc<dyn Server>,
     ) -> Result<(PathBuf, Arc<Pages>), StoreError> {
         let path = self.path(&standing.name)?;
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         files::create_private_folder(path.parent().unwrap_or(&self.sessions))?;
         let failed = || StoreError::io(&path, "the cache file cannot be made");
         let record = beside(&path, "cache");
@@ -145,12 +156,35 @@ impl Cache {
                 }
             }
         }
+        // A record outlives no change of its file: a crash would leave it beside other bytes.
+        let _ = fs::remove_file(&record);
         // Bytes that nobody vouches for are zeros until they are read again.
         file.set_len(known).and_then(|()| file.set_len(standing.bytes)).map_err(failed())?;
-        Ok((path, Arc::new(Pages::new(Arc::new(file), id.clone(), standing.generation, server, marks))))
+        let pages = Arc::new(Pages::new(Arc::new(file), id.clone(), standing.generation, server, marks));
+        open.insert(standing.name.clone(), Arc::downgrade(&pages));
+        open.retain(|_, pages| pages.strong_count() > 0);
+        Ok((path, pages))
     }
 
-    /// Records which bytes of a file are there. `lines` and `bytes` are those that the store has.
+    /// A file that was made here, with all of its lines.
+    pub fn made(&self, file: Arc<File>, id: &SessionId, standing: &Standing, server: Arc<dyn Server>) -> Arc<Pages> {
+        let end = Mark { line: standing.lines, at: standing.bytes };
+        let marks = Marks { head: end, tail: end };
+        let pages = Arc::new(Pages::new(file, id.clone(), standing.generation, server, marks));
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.insert(standing.name.clone(), Arc::downgrade(&pages));
+        pages
+    }
+
+    /// The file of a session that is open in this process. It is read as it is, and nothing of it is changed.
+    #[must_use]
+    pub fn opened(&self, name: &str) -> Option<(PathBuf, Arc<Pages>)> {
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let pages = open.get(name)?.upgrade()?;
+        Some((self.path(name).ok()?, pages))
+    }
+
+    /// Records which bytes of a file are there, and that it is not open any more. `lines` and `bytes` are those that the store has.
     pub fn record(&self, path: &Path, pages: &Pages, lines: u64, bytes: u64) {
         let (generation, marks) = (pages.generation(), pages.marks());
         let boot = match pages.file().sync_data() {
@@ -158,15 +192,16 @@ impl Cache {
             Err(_) => self.boot.clone(),
         };
         keep(&beside(path, "cache"), &Kept { generation, lines, bytes, marks, boot });
+        if let Some(name) = path.strip_prefix(&self.sessions).ok().and_then(Path::to_str) {
+            self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
+        }
     }
 
     /// Removes the file of a session that is deleted.
     pub fn remove(&self, name: &str) {
         if let Ok(path) = self.path(name) {
             let _ = fs::remove_file(beside(&path, "cache"));
-            if path.exists() {
-                let _ = files::delete(&path);
-            }
+            let _ = files::delete(&path);
         }
     }
 }
@@ -186,6 +221,34 @@ fn remove_unused(sessions: &Path, now: SystemTime) {
 fn boot() -> Option<String> {
     let id = regular::read(Path::new("/proc/sys/kernel/random/boot_id"), 64).ok()?;
     String::from_utf8(id).ok()
+}
+
+/// The place of a file in the cache of a store, whichever process has made it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Cached {
+    /// Identity of the store.
+    pub identity: String,
+    /// Path of the file below the folder of the sessions.
+    pub name: String,
+}
+
+impl Cached {
+    /// The place of a path, where it is in a cache. Links are followed. The file need not be there.
+    #[must_use]
+    pub fn at(path: &Path) -> Option<Self> {
+        let real = path.canonicalize().or_else(|_| std::path::absolute(path)).ok()?;
+        let mut above = real.ancestors();
+        let file = above.next()?.file_name()?.to_str()?;
+        let folder = above.next()?.file_name()?.to_str()?;
+        let sessions = above.next()?;
+        let process = above.next()?;
+        let store = above.next()?;
+        let is_cache = sessions.file_name()? == "sessions"
+            && store.parent()?.file_name()? == "stores"
+            && process.join(HELD).symlink_metadata().is_ok();
+        let identity = store.file_name()?.to_str()?.to_owned();
+        is_cache.then(|| Self { identity, name: format!("{folder}/{file}") })
+    }
 }
 
 /// Whether the last line before a place is the same in a file and in the store. Lines have ids, so those before it are the

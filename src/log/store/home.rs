@@ -1,7 +1,7 @@
 //! The place where the sessions of a daemon are: a folder, or a store with the folder of its cache.
 
 use super::{
-    cache::Cache,
+    cache::{Cache, Cached},
     followed::Followed,
     postgres::{ListOrder, Listed, Postgres},
     rows,
@@ -21,7 +21,7 @@ use crate::{
         sealed::Blocking,
         source::Source,
         walk::costs_of,
-        writer::{Unfinished, Writer},
+        writer::{Unfinished, Writer, file::SessionFile},
     },
 };
 use std::{
@@ -63,6 +63,11 @@ impl Store {
         Self { server, root, cache: OnceLock::new(), opening: Mutex::default() }
     }
 
+    /// The address, in the place of a path.
+    fn shown(&self) -> PathBuf {
+        self.server.to_string().into()
+    }
+
     /// The cache of the store. It waits for the server the first time.
     fn cache(&self) -> Result<&Arc<Cache>, StoreError> {
         if let Some(cache) = self.cache.get() {
@@ -74,7 +79,7 @@ impl Store {
             let identity = loop {
                 match self.server.identity() {
                     Err(Fault::Away(_) | Fault::Cut(_)) if self.server.waits(attempt) => attempt += 1,
-                    other => break other.map_err(|fault| fault.at(&self.root))?,
+                    other => break other.map_err(|fault| fault.at(&self.shown()))?,
                 }
             };
             let made = Cache::below(&self.root, &identity);
@@ -90,23 +95,15 @@ impl Store {
         &self.server
     }
 
-    /// Lists sessions with the paths of their files, those that were changed last first.
+    /// Lists sessions with the paths of their files, those that were changed last first. `None` stands for a name that is no path.
     ///
     /// # Errors
     /// Those of the store.
-    pub fn list(&self, order: ListOrder) -> Result<Vec<(Listed, PathBuf)>, StoreError> {
+    pub fn list(&self, order: ListOrder) -> Result<Vec<(Listed, Option<PathBuf>)>, StoreError> {
         let cache = self.cache()?;
-        let listed = self.server.list(&order).map_err(|fault| fault.at(&self.root))?;
-        Ok(listed.into_iter().filter_map(|it| cache.path(&it.name).ok().map(|path| (it, path))).collect())
-    }
-
-    /// The session whose cache file is at a path.
-    fn id_at(&self, path: &Path) -> Result<Option<SessionId>, StoreError> {
-        if !path.starts_with(&self.root) {
-            return Ok(None);
-        }
-        let Some(name) = self.cache()?.name_of(path) else { return Ok(None) };
-        self.server.id_of(name).map(Some).map_err(|fault| fault.at(path))
+        let listed = self.server.list(&order).map_err(|fault| fault.at(&self.shown()))?;
+        let with_path = |listed: Listed| (cache.path(&listed.name).ok(), listed);
+        Ok(listed.into_iter().map(with_path).map(|(path, listed)| (listed, path)).collect())
     }
 
     fn dynamic(&self) -> Arc<dyn Server> {
@@ -140,8 +137,7 @@ impl Store {
     ) -> Result<Opened, StoreError> {
         let Owned { source, found, medium, .. } = Owned::take(path)?;
         let held = self.sent(path, &found, blocking)?;
-        let bytes = source.bytes().clone();
-        let medium = Stored::new(path.to_owned(), medium, self.dynamic(), held, bytes);
+        let medium = self.written(path, &source, medium, held)?;
         match known {
             None => files::load(source, found, files::INDEXED_AT_ONCE, medium, Vec::new(), blocking),
             Some(path) => {
@@ -155,9 +151,23 @@ impl Store {
         }
     }
 
+    /// A file that was made here, for writing.
+    fn written(
+        &self,
+        path: &Path,
+        source: &Source,
+        medium: SessionFile,
+        held: Held,
+    ) -> Result<Stored<SessionFile>, StoreError> {
+        let (bytes, cache) = (source.bytes().clone(), self.cache()?.clone());
+        let Bytes::File(file) = &bytes else { return Err(StoreError::Stopped) };
+        let pages = cache.made(file.clone(), &held.id, &held.standing, self.dynamic());
+        Ok(Stored::new(path.to_owned(), medium, self.dynamic(), held, bytes).cached_in(cache, pages))
+    }
+
     /// Sends the lines of a local file to the store, where they become a session.
     fn sent(&self, path: &Path, found: &Found, blocking: &Blocking) -> Result<Held, StoreError> {
-        let name = self.cache()?.name_of(path).unwrap_or_default();
+        let name = path.strip_prefix(self.cache()?.sessions()).ok().and_then(Path::to_str).unwrap_or_default();
         send(&*self.server, path, name, found, blocking)
     }
 }
@@ -211,6 +221,15 @@ impl Home {
         }
     }
 
+    /// The folder of the session files, where they are in no store.
+    #[must_use]
+    pub fn folder(&self) -> Option<&PathBuf> {
+        match self {
+            Self::Folder(folder) => Some(folder),
+            Self::Store(_) => None,
+        }
+    }
+
     /// The store, where there is one.
     #[must_use]
     pub fn store(&self) -> Option<&Arc<Store>> {
@@ -223,17 +242,31 @@ impl Home {
     /// The path in the cache of this process for a path in the cache of any. `None` where it leads elsewhere.
     ///
     /// # Errors
+    /// `Foreign` where it is in the cache of another store: its lines are there, and what is written to the file would be lost.
     /// Those of the store.
     pub fn own(&self, path: &Path) -> Result<Option<PathBuf>, StoreError> {
-        let Some(store) = self.store().filter(|store| path.starts_with(&store.root)) else { return Ok(None) };
-        let cache = store.cache()?;
-        cache.name_of(path).map(|name| cache.path(name)).transpose()
+        Ok(self.place(path)?.map(|(_, path, _)| path))
     }
 
     /// The session of the store whose cache file is at a path.
     fn stored(&self, path: &Path) -> Result<Option<(&Arc<Store>, SessionId)>, StoreError> {
-        let Self::Store(store) = self else { return Ok(None) };
-        Ok(store.id_at(path)?.map(|id| (store, id)))
+        let Some((store, path, name)) = self.place(path)? else { return Ok(None) };
+        let id = store.server.id_of(&name).map_err(|fault| fault.at(&path))?;
+        Ok(Some((store, id)))
+    }
+
+    /// The path of this process, and the name, for a path in the cache of the store.
+    fn place(&self, path: &Path) -> Result<Option<(&Arc<Store>, PathBuf, String)>, StoreError> {
+        let Some(Cached { identity, name }) = Cached::at(path) else { return Ok(None) };
+        if let Self::Store(store) = self {
+            let cache = store.cache()?;
+            if cache.identity() == identity {
+                return Ok(Some((store, cache.path(&name)?, name)));
+            }
+        }
+        let what =
+            "it is in the cache of a store; name that store with --store, and load the session by its id".to_owned();
+        Err(StoreError::Foreign { path: path.to_owned(), what })
     }
 
     /// Makes a session of a header and first entries, as [`files::create`].
@@ -249,7 +282,7 @@ impl Home {
             let Owned { source, found, medium, .. } = Owned::take(path)?;
             let held = store.sent(path, &found, &blocking)?;
             let durable = held.standing.bytes;
-            let medium = Stored::new(path.to_owned(), medium, store.dynamic(), held, source.bytes().clone());
+            let medium = store.written(path, &source, medium, held)?;
             let log: Box<dyn Log> = Box::new(Writer::new(medium, source.clone(), durable, Unfinished::Nothing)?);
             Ok((log, source))
         };
@@ -290,6 +323,12 @@ impl Home {
     pub fn open_read_only(&self, path: &Path, blocking: &Blocking) -> Result<Opened, StoreError> {
         let Some((store, id)) = self.stored(path)? else { return files::open_read_only(path, blocking) };
         let standing = store.server.look(&id).map_err(|fault| fault.at(path))?;
+        // A session that is open here is read from the file that its owner writes.
+        if let Some((path, pages)) = store.cache()?.opened(&standing.name) {
+            let bytes = Bytes::Paged(pages);
+            let found = header::of(&path, &bytes)?;
+            return files::follow(Source::of(path, bytes, &found), found, files::INDEXED_AT_ONCE, blocking);
+        }
         let (path, pages) = store.cache()?.file(&id, &standing, store.dynamic())?;
         let bytes = Bytes::Paged(pages.clone());
         let found = header::of(&path, &bytes)?;
@@ -318,10 +357,14 @@ impl Home {
     /// # Errors
     /// As there, and those of the store.
     pub fn delete(&self, path: &Path) -> Result<(), StoreError> {
-        let Some((store, id)) = self.stored(path)? else { return files::delete(path) };
-        store.server.delete(&id).map_err(|fault| fault.at(path))?;
-        let cache = store.cache()?;
-        cache.remove(cache.name_of(path).unwrap_or_default());
+        let Some((store, path, name)) = self.place(path)? else {
+            // A session of another agent is only read.
+            header::peek(path)?;
+            return files::delete(path);
+        };
+        let id = store.server.id_of(&name).map_err(|fault| fault.at(&path))?;
+        store.server.delete(&id).map_err(|fault| fault.at(&path))?;
+        store.cache()?.remove(&name);
         Ok(())
     }
 

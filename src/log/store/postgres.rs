@@ -88,6 +88,8 @@ struct Inner {
     registered: watch::Sender<Registered>,
     health: Health,
     followed: Mutex<HashMap<String, Follow>>,
+    /// The sessions that this daemon has open, with the epochs in which it took them; zero for one that it is about to open.
+    open: Mutex<HashMap<String, i64>>,
 }
 
 /// Whether the row of this daemon is there.
@@ -138,6 +140,7 @@ impl Postgres {
             registered: watch::channel(Registered::NotYet).0,
             health: Health::default(),
             followed: Mutex::default(),
+            open: Mutex::default(),
         });
         let batches = Batches::start(&inner);
         Arc::new(Self { inner, batches })
@@ -208,6 +211,52 @@ impl Postgres {
         })
     }
 
+    /// Opens a session. The keeper gives up what this daemon owns and has not open.
+    fn opening(&self, id: &SessionId, open: impl FnOnce() -> Result<Held, Fault>) -> Result<Held, Fault> {
+        lock(&self.inner.open).insert(id.as_str().to_owned(), 0);
+        let opened = open();
+        let mut open = lock(&self.inner.open);
+        match &opened {
+            Ok(held) => drop(open.insert(id.as_str().to_owned(), held.epoch)),
+            Err(_) => drop(open.remove(id.as_str())),
+        }
+        drop(open);
+        opened
+    }
+
+    fn created(&self, about: &About, rows: &mut Rows<'_>) -> Result<Held, Fault> {
+        // The rows are read once, so the server has to be there before.
+        self.repeat(|| {
+            let inner = self.inner.clone();
+            async move { inner.ready().await.map(drop) }
+        })?;
+        let (send, mut batches) = tokio::sync::mpsc::channel(1);
+        let (tell, told) = mpsc::channel();
+        let (inner, about) = (self.inner.clone(), about.clone());
+        let creating = self.inner.runtime.spawn(async move {
+            let _ = tell.send(inner.create(&about, &mut batches).await);
+        });
+        loop {
+            match rows() {
+                Ok(batch) if batch.is_empty() => break,
+                // A receiver that is gone has failed, and says why.
+                Ok(batch) => {
+                    if send.blocking_send(batch).is_err() {
+                        break;
+                    }
+                }
+                Err(error) => {
+                    creating.abort();
+                    let stopped = matches!(error, StoreError::Stopped);
+                    let why = if stopped { "cancelled".to_owned() } else { error.to_string() };
+                    return Err(Fault::Source(why.into()));
+                }
+            }
+        }
+        drop(send);
+        told.recv().unwrap_or_else(|_| Err(Fault::Away("the daemon ends".to_owned())))
+    }
+
     /// Runs a request that may be performed twice until it is answered, or the server has been away for too long.
     fn repeat<T: Send + 'static, F>(&self, request: impl Fn() -> F) -> Result<T, Fault>
     where
@@ -247,31 +296,7 @@ fn unsigned(number: i64) -> u64 {
 
 impl Server for Postgres {
     fn create(&self, about: &About, rows: &mut Rows<'_>) -> Result<Held, Fault> {
-        let (send, mut batches) = tokio::sync::mpsc::channel(1);
-        let (tell, told) = mpsc::channel();
-        let (inner, about) = (self.inner.clone(), about.clone());
-        let creating = self.inner.runtime.spawn(async move {
-            let _ = tell.send(inner.create(&about, &mut batches).await);
-        });
-        loop {
-            match rows() {
-                Ok(batch) if batch.is_empty() => break,
-                // A receiver that is gone has failed, and says why.
-                Ok(batch) => {
-                    if send.blocking_send(batch).is_err() {
-                        break;
-                    }
-                }
-                Err(error) => {
-                    creating.abort();
-                    let stopped = matches!(error, StoreError::Stopped);
-                    let why = if stopped { "cancelled".to_owned() } else { error.to_string() };
-                    return Err(Fault::Source(why.into()));
-                }
-            }
-        }
-        drop(send);
-        told.recv().unwrap_or_else(|_| Err(Fault::Away("the daemon ends".to_owned())))
+        self.opening(&about.id, || self.created(about, rows))
     }
 
     fn look(&self, id: &SessionId) -> Result<Standing, Fault> {
@@ -282,10 +307,11 @@ impl Server for Postgres {
     }
 
     fn take(&self, id: &SessionId) -> Result<Held, Fault> {
-        self.repeat(|| {
+        let take = || {
             let (inner, id) = (self.inner.clone(), id.clone());
             async move { inner.take(&id).await }
-        })
+        };
+        self.opening(id, || self.repeat(take))
     }
 
     fn append(&self, held: &Held, rows: &[Vec<u8>], facts: Facts) -> Result<(), Fault> {
@@ -325,6 +351,7 @@ impl Server for Postgres {
     fn release(&self, held: &Held) {
         /// A server that is away keeps no session from being closed.
         const LONGEST: Duration = Duration::from_secs(2);
+        lock(&self.inner.open).remove(held.id.as_str());
         let (tell, told) = mpsc::channel();
         self.batches.send(Order::Release { held: held.clone(), tell });
         let _ = told.recv_timeout(LONGEST);

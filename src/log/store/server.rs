@@ -174,7 +174,11 @@ impl Fault {
                 stored(format!("the store cannot be reached ({why}); nothing was changed. Try again"), true)
             }
             Self::Cut(why) => {
-                stored(format!("the store did not answer ({why}); nothing stays of the request. Try again"), true)
+                let what = format!(
+                    "the store did not answer ({why}). This daemon takes the request back when it answers; try again. After a \
+                     restart of this daemon look at the session first: the request may be in it"
+                );
+                stored(what, true)
             }
             Self::Owned(Owner { host, pid, since }) => StoreError::Owned { host, pid, since },
             Self::Missing => StoreError::Missing(path.to_owned()),

@@ -163,7 +163,8 @@ impl<M> Stored<M> {
     }
 
     fn failed(&self, fault: Fault) -> io::Error {
-        io::Error::other(fault.at(&self.path))
+        let gone = || Fault::Changed("it was deleted from the store".to_owned());
+        io::Error::other(if fault == Fault::Missing { gone() } else { fault }.at(&self.path))
     }
 
     /// The last line of the local file, up to a length, with its offset.

@@ -41,7 +41,9 @@ impl Inner {
         }
         drop(checked);
         if is_new {
-            let listens = client.batch_execute(&format!("LISTEN {}", self.channel())).await;
+            let listen = format!("LISTEN {}", self.channel());
+            let listens = async { client.batch_execute(&listen).await.map_err(|error| faults::of(&error)) };
+            let listens = self.within(listens, 0, &self.common).await;
             self.notifies.store(listens.is_ok(), Ordering::Relaxed);
         }
         Ok(client)

@@ -1,6 +1,6 @@
 //! Appends of all sessions: those that wait are sent together, as one statement, so that they share a transaction.
 
-use super::{Inner, Typed, connection::Connection, faults, signed};
+use super::{Inner, Typed, connection::Connection, faults, lock, signed};
 use crate::log::{
     Unfinished,
     store::{
@@ -61,6 +61,7 @@ impl Batches {
 async fn run(inner: Arc<Inner>, mut orders: UnboundedReceiver<Order>) {
     let connection = Connection::new(inner.address.clone());
     let mut prepared = Prepared::default();
+    let mut unrecorded = Vec::new();
     let mut next = None;
     loop {
         let Some(first) = (match next.take() {
@@ -69,7 +70,7 @@ async fn run(inner: Arc<Inner>, mut orders: UnboundedReceiver<Order>) {
         }) else {
             return;
         };
-        let mut batch = Batch::default();
+        let mut batch = Batch { records: std::mem::take(&mut unrecorded), ..Batch::default() };
         batch.add(first);
         while batch.has_room() {
             let Ok(order) = orders.try_recv() else { break };
@@ -80,7 +81,7 @@ async fn run(inner: Arc<Inner>, mut orders: UnboundedReceiver<Order>) {
             }
             batch.add(order);
         }
-        batch.perform(&inner, &connection, &mut prepared).await;
+        unrecorded = batch.perform(&inner, &connection, &mut prepared).await;
     }
 }
 
@@ -136,7 +137,13 @@ impl Batch {
         }
     }
 
-    async fn perform(self, inner: &Inner, connection: &Connection, prepared: &mut Prepared) {
+    /// Performs them. Returns the records that could not be written; the next ones bring them along.
+    async fn perform(
+        self,
+        inner: &Inner,
+        connection: &Connection,
+        prepared: &mut Prepared,
+    ) -> Vec<(Held, Vec<Unfinished>)> {
         let client = match inner.ready().await {
             Ok(_) => inner.connected(connection).await,
             Err(fault) => Err(fault),
@@ -147,11 +154,15 @@ impl Batch {
                 for append in self.appends {
                     let _ = append.tell.send(Err(fault.clone()));
                 }
-                return;
+                return self.records;
             }
         };
-        for (held, operations) in &self.records {
-            let running = serde_json::to_string(operations).unwrap_or_else(|_| "[]".to_owned());
+        let mut unrecorded = Vec::new();
+        for (held, operations) in self.records {
+            if is_over(inner, &held) {
+                continue;
+            }
+            let running = serde_json::to_string(&operations).unwrap_or_else(|_| "[]".to_owned());
             let running = crate::log::store::facts::sound(&running);
             let text = inner.sql("UPDATE @.session SET running = $3 WHERE id = $1 AND epoch >= $2 AND owner = $4");
             let parameters = [
@@ -163,11 +174,16 @@ impl Batch {
             let recorded = async { client.query_typed(&text, &parameters).await.map_err(|error| faults::of(&error)) };
             if let Err(fault) = inner.within(recorded, 0, connection).await {
                 tracing::warn!(?fault, "the operations that run could not be recorded");
+                unrecorded.push((held, operations));
             }
         }
         append(inner, connection, &client, prepared, self.appends).await;
         for (held, tell) in self.releases {
-            let text = inner.sql("UPDATE @.session SET owner = NULL WHERE id = $1 AND epoch >= $2 AND owner = $3");
+            if is_over(inner, &held) {
+                let _ = tell.send(());
+                continue;
+            }
+            let text = inner.sql("UPDATE @.session SET owner = NULL WHERE id = $1 AND epoch = $2 AND owner = $3");
             let parameters = [
                 (&held.id.as_str() as &(dyn tokio_postgres::types::ToSql + Sync), Type::TEXT),
                 (&held.epoch, Type::INT8),
@@ -179,6 +195,7 @@ impl Batch {
             }
             let _ = tell.send(());
         }
+        unrecorded
     }
 }
 
@@ -187,11 +204,13 @@ async fn append(
     connection: &Connection,
     client: &Arc<Client>,
     prepared: &mut Prepared,
-    appends: Vec<Append>,
+    mut appends: Vec<Append>,
 ) {
     if appends.is_empty() {
         return;
     }
+    // All statements lock rows in one order.
+    appends.sort_by(|one, other| one.held.id.as_str().cmp(other.held.id.as_str()));
     let added = send(inner, connection, client, prepared, &appends).await;
     match added {
         // One of them is refused, perhaps: each on its own.
@@ -214,6 +233,11 @@ async fn append(
             }
         }
     }
+}
+
+/// Whether this daemon has taken a session again since. A request of before says nothing about it.
+fn is_over(inner: &Inner, held: &Held) -> bool {
+    lock(&inner.open).get(held.id.as_str()).is_some_and(|taken| *taken > held.epoch)
 }
 
 /// Sends appends as one statement. Returns the sessions that have their rows.

@@ -4,9 +4,10 @@
 //! written nothing and has no snapshot, so it keeps no old row from being removed. Where the server has no such locks, or a pooler ends the
 //! transaction, the row alone counts.
 
-use super::{Follow, Inner, Registered, Typed, connection::Connection, lock};
+use super::{Follow, Inner, Registered, Typed, connection::Connection, faults, lock};
 use crate::log::store::server::Fault;
 use std::{
+    collections::HashSet,
     sync::{Arc, Weak, atomic::Ordering},
     time::Duration,
 };
@@ -64,7 +65,8 @@ async fn look(
     }
     let is_held = holder.as_ref().is_some_and(|client| !client.is_closed());
     let is_registered = *inner.registered.borrow() == Registered::Yes;
-    if !is_held {
+    // A new daemon has its lock before its row, so its sessions are not free for a moment.
+    if !is_held && !is_registered {
         *holder = hold(inner, connection).await?;
     }
     let is_refused = matches!(*inner.registered.borrow(), Registered::Refused(_));
@@ -88,6 +90,9 @@ async fn look(
     }
     // A notification may be lost with a connection, or go to another client of a pooler.
     poll(inner).await?;
+    if !is_held && is_registered {
+        *holder = hold(inner, connection).await?;
+    }
     Ok(())
 }
 
@@ -98,18 +103,17 @@ async fn hold(inner: &Inner, connection: &Connection) -> Result<Option<Arc<Clien
     let taken = async {
         client.batch_execute("BEGIN").await?;
         // Servers end transactions that do nothing, if they are told to; some do not know the setting.
-        for setting in ["idle_in_transaction_session_timeout", "transaction_timeout"] {
-            let set = format!("SAVEPOINT setting; SET LOCAL {setting} = 0; RELEASE setting");
-            if client.batch_execute(&set).await.is_err() {
-                client.batch_execute("ROLLBACK TO setting").await?;
-            }
-        }
+        // Some servers do not know these settings, or this way to set them.
+        client.batch_execute("SAVEPOINT settings").await?;
+        let set = client.batch_execute(UNLIMITED).await.is_ok();
+        client.batch_execute(if set { "RELEASE settings" } else { "ROLLBACK TO settings" }).await?;
         // A statement of the extended protocol leaves its portal open, and with it a snapshot that keeps old rows.
         client.simple_query(&format!("SELECT pg_try_advisory_xact_lock({})", inner.me.lock)).await
     };
     let is_true =
         |message: &SimpleQueryMessage| matches!(message, SimpleQueryMessage::Row(row) if row.get(0) == Some("t"));
-    let is_taken = taken.await.is_ok_and(|messages| messages.iter().any(is_true));
+    let taken = async { taken.await.map_err(|error| faults::of(&error)) };
+    let is_taken = inner.within(taken, 0, connection).await.is_ok_and(|messages| messages.iter().any(is_true));
     let parameters: [Typed<'_>; 1] = [(&inner.me.lock, Type::INT8)];
     let others = inner.ask("SELECT pg_try_advisory_xact_lock($1)", &parameters).await;
     let keeps_out = others.is_ok_and(|rows| rows.first().is_some_and(|row| !row.get::<_, bool>(0)));
@@ -133,6 +137,11 @@ async fn renew(inner: &Inner) -> Result<(), Fault> {
         (&env!("CARGO_PKG_VERSION"), Type::TEXT),
     ];
     let renewed = inner.ask(RENEW, &parameters).await;
+    if renewed.is_ok() {
+        // A session that was closed while the server was away, or made by a request of whose end this daemon did not hear.
+        let open: Vec<String> = lock(&inner.open).keys().cloned().collect();
+        inner.ask(GIVE_UP, &[(&me.id, Type::TEXT), (&open, Type::TEXT_ARRAY)]).await?;
+    }
     watch(inner).await;
     renewed.map(drop)
 }
@@ -143,7 +152,7 @@ pub(super) async fn watch(inner: &Inner) {
     if !followed.is_empty() && inner.notifies.load(Ordering::Relaxed) {
         let watched = inner.ask(WATCH, &[(&followed, Type::TEXT_ARRAY)]).await;
         // A replica tells nothing of that, and is polled.
-        if watched.is_err() {
+        if matches!(watched, Err(Fault::Refused { retryable: false, .. })) {
             inner.notifies.store(false, Ordering::Relaxed);
         }
     }
@@ -163,6 +172,14 @@ async fn poll(inner: &Inner) -> Result<(), Fault> {
     let text = "SELECT id, generation, lines FROM @.session WHERE id = ANY($1)";
     let rows = inner.ask(text, &[(&followed, Type::TEXT_ARRAY)]).await?;
     let mut known = lock(&inner.followed);
+    let there: HashSet<String> = rows.iter().map(|row| row.get(0)).collect();
+    for (_, follow) in known.iter_mut().filter(|(id, _)| !there.contains(*id)) {
+        // It was deleted. Its reader learns it once.
+        if follow.seen != GONE {
+            follow.seen = GONE;
+            (follow.tell)();
+        }
+    }
     for row in rows {
         let (id, now): (String, (i64, i64)) = (row.get(0), (row.get(1), row.get(2)));
         if let Some(Follow { seen, tell }) = known.get_mut(&id)
@@ -175,13 +192,22 @@ async fn poll(inner: &Inner) -> Result<(), Fault> {
     Ok(())
 }
 
+/// Generation and lines of a session that was deleted.
+const GONE: (i64, i64) = (-1, -1);
+
 const RENEW: &str = "
 INSERT INTO @.owner (id, lock, host, pid, version) VALUES ($1, $2, $3, $4, $5)
 ON CONFLICT (id) DO UPDATE SET renewed = now()";
 
+/// The transaction of the keeper stays open.
+const UNLIMITED: &str = "SELECT set_config(name, '0', true) FROM pg_settings
+WHERE name IN ('idle_in_transaction_session_timeout', 'transaction_timeout')";
+
+const GIVE_UP: &str = "UPDATE @.session SET owner = NULL WHERE owner = $1 AND NOT id = ANY($2)";
+
 const WATCH: &str = "
-UPDATE @.session SET watched = now() + interval '1 minute' WHERE id = ANY($1)
-AND (watched IS NULL OR watched < now() + interval '30 seconds')";
+UPDATE @.session SET watched = now() + interval '1 minute' WHERE id IN (SELECT id FROM @.session WHERE id = ANY($1)
+    AND (watched IS NULL OR watched < now() + interval '30 seconds') ORDER BY id FOR UPDATE SKIP LOCKED)";
 
 const FORGET: &str = "
 DELETE FROM @.owner o WHERE o.renewed < now() - interval '7 days'

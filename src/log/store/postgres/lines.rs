@@ -1,6 +1,10 @@
 //! The lines of a session: reading them, making a session of them, and replacing those at the end.
 
-use super::{Inner, Typed, batch, faults, owning::standing_of, signed};
+use super::{
+    Inner, Typed, batch, faults,
+    owning::{Found, standing_of},
+    signed,
+};
 use crate::{
     ids::SessionId,
     log::store::{
@@ -9,6 +13,7 @@ use crate::{
         server::{About, Fault, From, Held, Standing},
     },
 };
+use std::time::Duration;
 use tokio_postgres::{Client, types::Type};
 
 /// The most rows of one page.
@@ -97,13 +102,25 @@ impl Inner {
         match created {
             Ok(standing) => Ok(Held { id: about.id.clone(), epoch, standing, left_behind: Vec::new() }),
             // It is there as a whole, or not at all.
-            Err(Fault::Cut(why)) => match self.find(&about.id).await {
+            Err(Fault::Cut(why)) => match self.found_again(&about.id).await {
                 Ok(found) if found.owner.as_ref().is_some_and(|owner| owner.id == self.me.id) => {
                     Ok(Held { id: about.id.clone(), epoch, standing: found.standing, left_behind: Vec::new() })
                 }
                 _ => Err(Fault::Cut(why)),
             },
             Err(fault) => Err(fault),
+        }
+    }
+
+    /// Looks for a session until the server answers, or has been away for too long.
+    async fn found_again(&self, id: &SessionId) -> Result<Found, Fault> {
+        loop {
+            match self.find(id).await {
+                Err(Fault::Away(_) | Fault::Cut(_)) if self.health.gate().is_ok() => {
+                    tokio::time::sleep(Duration::from_millis(200)).await;
+                }
+                other => return other,
+            }
         }
     }
 

@@ -50,7 +50,8 @@ pub struct Listed {
 pub(super) async fn list(inner: &Inner, order: &ListOrder) -> Result<Vec<Listed>, Fault> {
     let sound = |text: &Option<String>| text.as_deref().map(facts::sound);
     let (cwd, search, id) = (sound(&order.cwd), sound(&order.search), sound(&order.id));
-    let (changed, after) = order.after.clone().map_or((None, None), |(changed, id)| (Some(changed), Some(id)));
+    let (changed, after) =
+        order.after.clone().map_or((None, None), |(changed, id)| (Some(changed), Some(facts::sound(&id))));
     let most = signed(order.most);
     let rows = inner
         .ask(

@@ -1,4 +1,4 @@
-//! Who owns a session: how it stands, whether its owner lives, taking it and giving it up.
+//! Ownership of a session: how it stands, whether its owner lives, taking it and giving it up.
 
 use super::{Inner, PATIENCE, Registered, Typed, asking::certain, unsigned};
 use crate::{
