@@ -49,7 +49,7 @@ const FAULTS: &[(Fault, Rule, u64)] = &[
     (Fault::NextNotStarted, Rule::NextRuns, 0),
     (Fault::AlwaysDue, Rule::NextIsDue, 14),
     (Fault::ChangedPathCovered, Rule::CoveredUnchanged, 52),
-    (Fault::StaleSpliced, Rule::SplicedUnchanged, 489),
+    (Fault::StaleSpliced, Rule::SplicedUnchanged, 621),
     (Fault::SplicedEarly, Rule::SplicedWhenDue, 3),
     (Fault::AheadAnnounced, Rule::AheadIsQuiet, 3),
     (Fault::BusyIgnored, Rule::RefusedWhileBusy, 26),
