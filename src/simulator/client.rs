@@ -144,7 +144,7 @@ fn drawn_setup(random: &mut SplitMix64, profile: Profile) -> Setup {
         prices: Prices::Unknown,
         hooks: Hooking::default(),
         truth: None,
-        stored: rights == Rights::Write && history_seed % 4 == 0,
+        stored: rights == Rights::Write && history_seed.is_multiple_of(4),
     }
 }
 

@@ -243,7 +243,7 @@ fn texts_of_all_kinds_are_found_and_nothing_of_them_is_a_statement() {
             listed.into_iter().map(|(listed, _)| listed.id.to_string()).collect::<Vec<_>>()
         };
         assert!(found(text).contains(&id), "{text:?}");
-        assert_eq!(found(&format!("marker{number}")), [id.clone()]);
+        assert_eq!(found(&format!("marker{number}")), std::slice::from_ref(&id));
         assert_eq!(found("no such text"), Vec::<String>::new());
     }
     assert!(matches!(daemon.store.server().look(&"a\0b".into()), Err(Fault::Missing)));

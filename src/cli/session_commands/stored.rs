@@ -81,7 +81,7 @@ fn push_one(store: &Store, file: &Path) -> Result<SessionId, String> {
     }
     let name = file_of(Path::new(""), &found.header);
     let name = name.to_str().ok_or("its working folder is no text")?;
-    let held = send(&**store.server(), file, name, &found, &Blocking::is_allowed_here());
+    let held = send(store.server(), file, name, &found, &Blocking::is_allowed_here());
     let held = held.map_err(|error| {
         format!("{}: {error}", file.display()).replacen(
             &format!("{0}: {0}", file.display()),
@@ -106,6 +106,7 @@ fn file_length(file: &Path) -> io::Result<u64> {
 ///
 /// # Errors
 /// When no store is named, the store has no such session, or the file is there already.
+#[expect(clippy::disallowed_methods, reason = "a command of a person")]
 pub fn pull(request: &Pull) -> Result<i32, String> {
     let shelf = Shelf::open(request.store.as_deref())?;
     let (id, _) = shelf.find(&request.id)?;

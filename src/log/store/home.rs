@@ -4,7 +4,6 @@ use super::{
     cache::{Cache, Cached},
     followed::Followed,
     postgres::{ListOrder, Listed, Postgres},
-    rows,
     server::{About, Fault, Held, Server},
     stored::Stored,
 };
@@ -168,7 +167,7 @@ impl Store {
     /// Sends the lines of a local file to the store, where they become a session.
     fn sent(&self, path: &Path, found: &Found, blocking: &Blocking) -> Result<Held, StoreError> {
         let name = path.strip_prefix(self.cache()?.sessions()).ok().and_then(Path::to_str).unwrap_or_default();
-        send(&*self.server, path, name, found, blocking)
+        send(&self.server, path, name, found, blocking)
     }
 }
 
@@ -195,11 +194,12 @@ pub fn send(
     let mut file = BufReader::with_capacity(256 << 10, file);
     let mut some = || {
         blocking.go_on()?;
-        let mut rows = Vec::new();
-        while rows::size(&rows) < SENT_AT_ONCE as u64 {
+        let (mut rows, mut size) = (Vec::new(), 0);
+        while size < SENT_AT_ONCE {
             let mut row = Vec::new();
-            if file.read_until(b'\n', &mut row).map_err(failed())? == 0 {
-                break;
+            match file.read_until(b'\n', &mut row).map_err(failed())? {
+                0 => break,
+                more => size += more,
             }
             rows.push(row);
         }
@@ -208,6 +208,9 @@ pub fn send(
     let created = server.create(&about, &mut some);
     created.map_err(|fault| if blocking.is_stopped() { StoreError::Stopped } else { fault.at(path) })
 }
+
+/// A session of a store: its path in the cache of this process, and its name.
+type Place<'a> = (&'a Arc<Store>, PathBuf, String);
 
 impl Home {
     /// The folder of the session files.
@@ -256,7 +259,7 @@ impl Home {
     }
 
     /// The path of this process, and the name, for a path in the cache of the store.
-    fn place(&self, path: &Path) -> Result<Option<(&Arc<Store>, PathBuf, String)>, StoreError> {
+    fn place(&self, path: &Path) -> Result<Option<Place<'_>>, StoreError> {
         let Some(Cached { identity, name }) = Cached::at(path) else { return Ok(None) };
         if let Self::Store(store) = self {
             let cache = store.cache()?;

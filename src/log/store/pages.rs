@@ -4,8 +4,6 @@
 //! Reading a session begins at both ends: the header stands at the beginning, and a context is read from the end back to the
 //! last compaction. So two marks say which bytes are there: those before the one, and those from the other on.
 
-#![expect(clippy::disallowed_methods, reason = "writes cache files")]
-
 use super::server::{From, Server};
 use crate::{
     ids::SessionId,

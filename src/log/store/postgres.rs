@@ -362,7 +362,6 @@ impl Server for Postgres {
         self.wait(async move { inner.delete(&id).await })
     }
 
-    #[expect(clippy::disallowed_methods, reason = "waits for the server")]
     fn waits(&self, attempt: u32) -> bool {
         if attempt >= MOST_ATTEMPTS || self.inner.health.is_hopeless() {
             return false;

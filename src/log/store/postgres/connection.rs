@@ -42,7 +42,10 @@ struct State {
 
 /// Takes the payloads of notifications.
 #[derive(Clone, Default)]
-pub(super) struct Heard(Arc<Mutex<Option<Box<dyn Fn(&str) + Send>>>>);
+pub(super) struct Heard(Arc<Mutex<Option<Hears>>>);
+
+/// A function that takes payloads.
+type Hears = Box<dyn Fn(&str) + Send>;
 
 impl std::fmt::Debug for Heard {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -13,7 +13,7 @@ use std::{
 #[derive(Default)]
 pub(super) struct Health {
     away: Mutex<Option<Away>>,
-    pub(super) tell: OnceLock<Box<dyn Fn(&Outage) + Send + Sync>>,
+    pub(super) tell: OnceLock<Tells>,
 }
 
 struct Away {
@@ -21,6 +21,9 @@ struct Away {
     told: bool,
     why: String,
 }
+
+/// A function that learns of outages.
+type Tells = Box<dyn Fn(&Outage) + Send + Sync>;
 
 /// News about the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
