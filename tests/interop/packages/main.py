@@ -105,7 +105,7 @@ def archive(home, out, binary):
     says = run(folder / "abridged", "--version", cwd=home)
     assert folder.name.startswith(f"abridged-{says.split()[1]}-"), (folder.name, says)
     pages = {page.name for page in (folder / "man1").iterdir()}
-    assert {"abridged.1", "abridged-serve.1", "abridged-man.1"} <= pages, pages
+    assert {"abridged.1", "abridged-serve.1", "abridged-tree.1"} <= pages, pages
     if shutil.which("man"):
         shown = run("man", "-l", folder / "man1/abridged-serve.1", cwd=home, env={**os.environ, "MANPAGER": "cat", "MANWIDTH": "100"})
         assert "abridged-serve" in shown and "--framing" in shown, shown

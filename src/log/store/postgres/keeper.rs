@@ -4,20 +4,25 @@
 //! written nothing and has no snapshot, so it keeps no old row from being removed. Where the server has no such locks, or a pooler ends the
 //! transaction, the row alone counts.
 
+#![expect(clippy::disallowed_methods, reason = "the time of a renewal")]
+
 use super::{Follow, Inner, Registered, Typed, connection::Connection, faults, lock};
 use crate::log::store::server::Fault;
 use std::{
     collections::HashSet,
     sync::{Arc, Weak, atomic::Ordering},
-    time::Duration,
+    time::{Duration, Instant},
 };
 use tokio_postgres::{Client, SimpleQueryMessage, types::Type};
 
 /// The time between two looks at the connections.
 const ROUND: Duration = Duration::from_millis(500);
 
-/// Rounds between two renewals.
-const RENEWAL: u32 = 10;
+/// The time between two renewals.
+const RENEWAL: Duration = Duration::from_secs(5);
+
+/// The longest time for taking the lock. The row has to be renewed meanwhile.
+const LONGEST_HOLD: Duration = Duration::from_secs(3);
 
 /// Rounds between two attempts where the server refuses the renewal.
 const REFUSED: u32 = 120;
@@ -39,9 +44,10 @@ pub(super) fn start(inner: &Arc<Inner>) {
 async fn run(inner: Weak<Inner>, connection: Connection) {
     let mut round = 0_u32;
     let mut holder: Option<Arc<Client>> = None;
+    let mut renewed = None;
     loop {
         let Some(inner) = inner.upgrade() else { return };
-        if let Err(fault) = look(&inner, &connection, &mut holder, round).await {
+        if let Err(fault) = look(&inner, &connection, &mut holder, &mut renewed, round).await {
             tracing::debug!(?fault, "no sign of life could be given");
         }
         drop(inner);
@@ -58,41 +64,48 @@ async fn look(
     inner: &Inner,
     connection: &Connection,
     holder: &mut Option<Arc<Client>>,
+    renewed: &mut Option<Instant>,
     round: u32,
 ) -> Result<(), Fault> {
     if inner.health.is_away() {
         inner.ask("SELECT 1", &[]).await?;
     }
-    let is_held = holder.as_ref().is_some_and(|client| !client.is_closed());
-    let is_registered = *inner.registered.borrow() == Registered::Yes;
-    // A new daemon has its lock before its row, so its sessions are not free for a moment.
-    if !is_held && !is_registered {
-        *holder = hold(inner, connection).await?;
+    let was_held = holder.as_ref().is_some_and(|client| !client.is_closed());
+    if !was_held {
+        // Without an answer the row still has to be renewed, and followers are told.
+        let held = tokio::time::timeout(LONGEST_HOLD, hold(inner, connection)).await;
+        *holder = held.unwrap_or(Ok(None)).unwrap_or_else(|fault| {
+            tracing::debug!(?fault, "the lock could not be taken");
+            None
+        });
     }
+    let is_registered = *inner.registered.borrow() == Registered::Yes;
     let is_refused = matches!(*inner.registered.borrow(), Registered::Refused(_));
-    let renews = match is_refused {
-        true => round.is_multiple_of(REFUSED),
-        false => !is_held || !is_registered || round.is_multiple_of(RENEWAL),
+    let is_due = renewed.is_none_or(|renewed| renewed.elapsed() > RENEWAL);
+    // A renewal after the start of the server says that the lock is taken again, so the lock comes first.
+    let renews = match (is_refused, was_held) {
+        (true, _) => round.is_multiple_of(REFUSED),
+        (false, true) => is_due,
+        (false, false) => is_due || !is_registered || holder.is_some(),
     };
     if renews {
-        let renewed = renew(inner).await;
-        match &renewed {
-            Ok(()) if !is_registered => {
-                inner.registered.send_replace(Registered::Yes);
-                forget(inner).await;
+        match renew(inner).await {
+            Ok(()) => {
+                *renewed = Some(Instant::now());
+                if !is_registered {
+                    inner.registered.send_replace(Registered::Yes);
+                    forget(inner).await;
+                }
             }
             // A role that only reads, or a replica: its sessions are followed, and none is taken.
             Err(fault @ Fault::Refused { .. }) => {
-                inner.registered.send_replace(Registered::Refused(fault.clone()));
+                inner.registered.send_replace(Registered::Refused(fault));
             }
-            _ => {}
+            Err(_) => {}
         }
     }
     // A notification may be lost with a connection, or go to another client of a pooler.
     poll(inner).await?;
-    if !is_held && is_registered {
-        *holder = hold(inner, connection).await?;
-    }
     Ok(())
 }
 
