@@ -46,8 +46,8 @@ use tokio_postgres::types::{ToSql, Type};
 /// The time for which a request waits for a server that is away.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The most attempts of one request.
-const MOST_ATTEMPTS: u32 = 100;
+/// The most attempts of one request: they take ten seconds, where each fails at once.
+const MOST_ATTEMPTS: u32 = 22;
 
 /// This daemon, as others see it in the store.
 #[derive(Debug, Clone)]
@@ -228,7 +228,11 @@ impl Postgres {
         // The rows are read once, so the server has to be there before.
         self.repeat(|| {
             let inner = self.inner.clone();
-            async move { inner.ready().await.map(drop) }
+            async move {
+                inner.ready().await?;
+                let long = inner.long.lock().await;
+                inner.connected(&long).await.map(drop)
+            }
         })?;
         let (send, mut batches) = tokio::sync::mpsc::channel(1);
         let (tell, told) = mpsc::channel();

@@ -139,7 +139,8 @@ async fn hold(inner: &Inner, connection: &Connection) -> Result<Option<Arc<Clien
     Ok(Some(client))
 }
 
-async fn renew(inner: &Inner) -> Result<(), Fault> {
+/// Renews the row of this daemon, or makes it.
+pub(super) async fn renew(inner: &Inner) -> Result<(), Fault> {
     let me = &inner.me;
     let pid = i64::from(me.pid);
     let parameters: [Typed<'_>; 5] = [

@@ -1,6 +1,6 @@
 //! Ownership of a session: how it stands, whether its owner lives, taking it and giving it up.
 
-use super::{Inner, PATIENCE, Registered, Typed, asking::certain, unsigned};
+use super::{Inner, PATIENCE, Registered, Typed, asking::certain, keeper, unsigned};
 use crate::{
     ids::SessionId,
     log::store::server::{Fault, Held, Owner, Standing},
@@ -66,7 +66,12 @@ impl Inner {
         let mut registered = self.registered.subscribe();
         let known = registered.wait_for(|it| *it != Registered::NotYet);
         match tokio::time::timeout(PATIENCE, known).await.map(|known| known.map(|it| it.clone())) {
-            Ok(Ok(Registered::Refused(fault))) => Err(fault),
+            // The role may have got its rights since.
+            Ok(Ok(Registered::Refused(_))) => {
+                keeper::renew(self).await?;
+                self.registered.send_replace(Registered::Yes);
+                Ok(())
+            }
             Ok(_) => Ok(()),
             Err(_) => Err(self.health.reason()),
         }
