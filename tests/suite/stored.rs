@@ -16,7 +16,7 @@ use abridged::{
         store::{
             home::{Home, Store, send},
             postgres::{ListOrder, Me, Postgres},
-            server::{Fault, From, Server as _},
+            server::{About, Fault, From, Server as _},
         },
     },
     session::open,
@@ -401,4 +401,18 @@ fn a_stored_session_names_no_model_and_no_command() {
     let settings = &opened.state.settings().settings;
     assert!(settings.models.is_empty(), "a row names a command");
     assert_eq!(settings.prune.protect_tokens, 7, "harmless settings stay");
+}
+
+#[test]
+fn a_session_whose_lines_end_in_an_error_is_not_there_also_after_the_next_one() {
+    let Some(server) = Server::start() else { return };
+    let daemon = Daemon::new(&server.address(), 1);
+    let about =
+        About { id: "half".into(), name: "a/half.jsonl".into(), cwd: "/".into(), created: String::new(), parent: None };
+    let mut batches = vec![Err(StoreError::Stopped), Ok(vec![b"{}\n".to_vec()])];
+    let refused = daemon.store.server().create(&about, &mut || batches.pop().unwrap_or_else(|| Ok(Vec::new())));
+    assert!(matches!(refused, Err(Fault::Source(_))), "{refused:?}");
+    let [file, ..] = logs::media();
+    daemon.push("whole", &file.bytes());
+    assert_eq!(daemon.store.server().look(&"half".into()), Err(Fault::Missing));
 }

@@ -23,10 +23,7 @@ use super::{
     facts::Facts,
     server::{About, Fault, From, Held, Rows, Server, Standing},
 };
-use crate::{
-    ids::SessionId,
-    log::{Unfinished, error::StoreError},
-};
+use crate::{ids::SessionId, log::Unfinished};
 use asking::certain;
 use batch::{Batches, Order};
 use connection::Connection;
@@ -237,28 +234,25 @@ impl Postgres {
         let (send, mut batches) = tokio::sync::mpsc::channel(1);
         let (tell, told) = mpsc::channel();
         let (inner, about) = (self.inner.clone(), about.clone());
-        let creating = self.inner.runtime.spawn(async move {
+        self.inner.runtime.spawn(async move {
             let _ = tell.send(inner.create(&about, &mut batches).await);
         });
-        loop {
+        let sent = loop {
             match rows() {
-                Ok(batch) if batch.is_empty() => break,
-                // A receiver that is gone has failed, and says why.
                 Ok(batch) => {
-                    if send.blocking_send(batch).is_err() {
-                        break;
+                    let is_last = batch.is_empty();
+                    // A receiver that is gone has failed, and says why.
+                    if send.blocking_send(batch).is_err() || is_last {
+                        break Ok(());
                     }
                 }
-                Err(error) => {
-                    creating.abort();
-                    let stopped = matches!(error, StoreError::Stopped);
-                    let why = if stopped { "cancelled".to_owned() } else { error.to_string() };
-                    return Err(Fault::Source(why.into()));
-                }
+                Err(error) => break Err(Fault::Source(error.to_string().into())),
             }
-        }
+        };
         drop(send);
-        told.recv().unwrap_or_else(|_| Err(Fault::Away("the daemon ends".to_owned())))
+        // The transaction has ended before the next one begins.
+        let created = told.recv().unwrap_or_else(|_| Err(Fault::Away("the daemon ends".to_owned())));
+        sent.and(created)
     }
 
     /// Runs a request that may be performed twice until it is answered, or the server has been away for too long.

@@ -91,7 +91,12 @@ impl Inner {
                     name: about.name.clone(),
                     cwd: about.cwd.clone(),
                 };
-                while let Some(batch) = batches.recv().await {
+                loop {
+                    // A source that ends without the empty batch has failed, and nothing of it is committed.
+                    let batch = batches.recv().await.ok_or_else(|| Fault::Source("the lines end too early".into()))?;
+                    if batch.is_empty() {
+                        break;
+                    }
                     let facts = Facts::of(&batch, standing.lines);
                     let changed = self.add(client, &id, epoch, &standing, &batch, &facts).await?;
                     standing = changed.ok_or_else(|| Fault::Changed("it was changed while it was made".to_owned()))?;
