@@ -11,7 +11,7 @@ use crate::{
         message::{self, Message},
     },
     ids::SessionId,
-    log::header,
+    log::{header, store::facts::renamed},
     protocol::types::{ListAnswer, ListParams, ListedSession},
     regular,
     session::{founding::HANDOFF, jobs::at_once},
@@ -367,7 +367,7 @@ fn beginning(path: &Path, head: &[u8]) -> Option<Face> {
         let Some(line) = values::check(line).ok().and_then(|()| serde_json::from_str::<Value>(line).ok()) else {
             continue;
         };
-        if let Some(name) = named(&line) {
+        if let Some(name) = renamed(&line) {
             title = Some(name).filter(|name| !name.is_empty());
         }
         match line["type"].as_str() {
@@ -411,17 +411,7 @@ fn may_name(line: &[u8]) -> bool {
 /// The session name in the last lines, if any.
 fn later_title(tail: &[u8]) -> Option<String> {
     let naming = tail.split(|byte| *byte == b'\n').rev().filter(|line| may_name(line));
-    naming.filter_map(|line| serde_json::from_slice::<Value>(line).ok()).find_map(|line| named(&line))
-}
-
-/// The name that a line gives the session: pi's entry, or oh-my-pi's.
-fn named(line: &Value) -> Option<String> {
-    let name = match line["type"].as_str()? {
-        "session_info" => &line["name"],
-        "title_change" => &line["title"],
-        _ => return None,
-    };
-    name.as_str().map(str::to_owned)
+    naming.filter_map(|line| serde_json::from_slice::<Value>(line).ok()).find_map(|line| renamed(&line))
 }
 
 #[cfg(test)]

@@ -53,13 +53,7 @@ pub fn home(argument: Option<&str>, places: &Places, runtime: &Runtime) -> Resul
 /// When its address is none.
 pub fn store(argument: Option<&str>, places: &Places, runtime: &Runtime) -> Result<Option<Arc<Store>>, String> {
     let settings = settings(places);
-    if argument == Some(NONE) {
-        return Ok(None);
-    }
-    let named = argument.filter(|it| !it.is_empty()).map(str::to_owned);
-    let Some(url) = named.or_else(|| settings.store.as_ref().map(|store| store.reveal().to_owned())) else {
-        return Ok(None);
-    };
+    let Some(url) = named(argument, &settings) else { return Ok(None) };
     let address: Address = url.parse().map_err(|error| format!("{error}"))?;
     let mut address = address.with_password(std::env::var("PGPASSWORD").ok().filter(|it| !it.is_empty()));
     if !address.has_password()
@@ -73,10 +67,13 @@ pub fn store(argument: Option<&str>, places: &Places, runtime: &Runtime) -> Resu
 /// Whether a store is named.
 #[must_use]
 pub fn is_named(argument: Option<&str>, places: &Places) -> bool {
-    match argument.filter(|it| !it.is_empty()) {
-        Some(argument) => argument != NONE,
-        None => settings(places).store.is_some(),
-    }
+    named(argument, &settings(places)).is_some()
+}
+
+/// The address of the argument, else the one of the settings.
+fn named<'a>(argument: Option<&'a str>, settings: &'a Settings) -> Option<&'a str> {
+    let argument = argument.filter(|it| !it.is_empty());
+    argument.or_else(|| settings.store.as_ref().map(|store| store.reveal())).filter(|url| *url != NONE)
 }
 
 fn settings(places: &Places) -> Settings {

@@ -78,11 +78,20 @@ impl Facts {
     }
 }
 
-/// The name that a line gives the session: the header, pi's entry, or oh-my-pi's.
+/// The name that a line gives the session: the header, oh-my-pi's line before it, or an entry.
 fn named(line: &Value) -> Option<String> {
-    let name = match line["type"].as_str()? {
-        "session" | "title" | "title_change" => &line["title"],
-        "session_info" => &line["name"],
+    match line["type"].as_str()? {
+        "session" | "title" => line["title"].as_str().map(str::to_owned),
+        _ => renamed(line),
+    }
+}
+
+/// The name that an entry gives the session: pi's, or oh-my-pi's.
+#[must_use]
+pub fn renamed(entry: &Value) -> Option<String> {
+    let name = match entry["type"].as_str()? {
+        "session_info" => &entry["name"],
+        "title_change" => &entry["title"],
         _ => return None,
     };
     name.as_str().map(str::to_owned)

@@ -17,30 +17,23 @@ const MOST: u64 = 4 << 20;
 /// A session that is only read.
 #[derive(Debug)]
 pub struct Followed {
-    id: SessionId,
-    path: PathBuf,
-    standing: Standing,
-    server: Arc<dyn Server>,
-    cache: Arc<Cache>,
-    pages: Arc<Pages>,
-    follower: Box<dyn Log>,
+    /// The session.
+    pub id: SessionId,
+    /// Path of its local file.
+    pub path: PathBuf,
+    /// The lines that the local file has.
+    pub standing: Standing,
+    /// The database.
+    pub server: Arc<dyn Server>,
+    /// The cache of the local file.
+    pub cache: Arc<Cache>,
+    /// Its bytes.
+    pub pages: Arc<Pages>,
+    /// The log that reads the local file.
+    pub follower: Box<dyn Log>,
 }
 
 impl Followed {
-    /// A session as it stands, with the log that reads its local file.
-    #[must_use]
-    pub fn new(
-        id: SessionId,
-        path: PathBuf,
-        standing: Standing,
-        server: Arc<dyn Server>,
-        cache: Arc<Cache>,
-        pages: Arc<Pages>,
-        follower: Box<dyn Log>,
-    ) -> Self {
-        Self { id, path, standing, server, cache, pages, follower }
-    }
-
     /// Adds the rows that are new to the local file.
     fn bring(&mut self) -> Result<(), Fault> {
         let standing = self.server.look(&self.id)?;

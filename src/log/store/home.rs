@@ -338,7 +338,8 @@ impl Home {
         let source = Source::of(path.clone(), bytes, &found);
         let at_once = if pages.marks().are_whole() { files::INDEXED_AT_ONCE } else { INDEXED_AT_ONCE };
         let opened = files::follow(source, found, at_once, blocking)?;
-        let log = Followed::new(id, path, standing, store.dynamic(), store.cache()?.clone(), pages, opened.log);
+        let (server, cache, follower) = (store.dynamic(), store.cache()?.clone(), opened.log);
+        let log = Followed { id, path, standing, server, cache, pages, follower };
         Ok(Opened { log: Box::new(log), ..opened })
     }
 

@@ -110,7 +110,7 @@ impl<M> Stored<M> {
             let standing = held.standing.clone();
             self.set_held(Held { standing: known.clone(), ..held });
             let current = std::mem::replace(&mut self.unsettled, Unsettled::None) == Unsettled::Current;
-            // Nobody else writes in this epoch, so rows that are new are those of the change that was cut off.
+            // No other daemon writes in this epoch, so new rows are those of the change that was cut off.
             if current && places(&standing) == places(&wanted(&known, change)) {
                 self.reached(standing);
                 return Ok(());
