@@ -224,6 +224,23 @@ impl<W> Asked<W> {
         }
     }
 
+    /// Whether an answer introduces the operation before its start.
+    #[must_use]
+    pub fn is_introduced(&self) -> bool {
+        matches!(self, Self::Introduced | Self::Joins(_))
+    }
+
+    /// The request that stays after a newer one for the same operation was refused.
+    #[must_use]
+    pub fn left_by_newer(older: Option<W>, is_introduced: bool) -> Self {
+        match (older, is_introduced) {
+            (Some(request), true) => Self::Joins(request),
+            (Some(request), false) => Self::Waits(request),
+            (None, true) => Self::Introduced,
+            (None, false) => Self::Unasked,
+        }
+    }
+
     /// Takes out the request, if it is not answered.
     #[must_use]
     pub fn into_request(self) -> Option<W> {

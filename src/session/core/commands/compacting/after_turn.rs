@@ -32,7 +32,7 @@ use crate::{
         stop::Stop,
     },
 };
-use recorded::Asker;
+use recorded::{Asker, Former};
 use std::collections::HashSet;
 
 /// The compaction that waits for the end of the turn, and its entry in the file.
@@ -93,7 +93,8 @@ impl AfterTurn {
         let (asked, reply) = asked.for_later();
         let (id, asked, since, rests, former) = match self.waiting.take() {
             Some(Delayed { request: Request { id, asked: before, params, .. }, since, rests }) => {
-                (id, before.joined_by(asked), since, rests, Some(params))
+                let former = Former { params, is_introduced: before.is_introduced() };
+                (id, before.joined_by(asked), since, rests, Some(former))
             }
             None => (stamps.operation(), asked, entry::timestamp(stamps.now()), false, None),
         };

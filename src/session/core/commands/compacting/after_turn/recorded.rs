@@ -14,8 +14,15 @@ pub(in crate::session::core) struct Asker {
     pub id: OperationId,
     /// The request, if it does not wait for the end of the compaction.
     pub reply: Option<Ticket>,
-    /// The params of the request before it, if there was one.
-    pub former: Option<CompactParams>,
+    /// The request before it, if there was one.
+    pub former: Option<Former>,
+}
+
+/// A request that a newer one has replaced. It counts again where the newer one cannot be stored.
+pub(in crate::session::core) struct Former {
+    pub params: CompactParams,
+    /// Whether an answer introduces the compaction.
+    pub is_introduced: bool,
 }
 
 /// The entry about the compaction after the turn, with the request that it answers.

@@ -2,7 +2,7 @@
 
 use super::{
     AfterTurn, Delayed, cancelled,
-    recorded::{AfterTurnWrite, Asker, Recorded},
+    recorded::{AfterTurnWrite, Asker, Former, Recorded},
     request,
 };
 use crate::{
@@ -201,12 +201,13 @@ impl AfterTurn {
             return [Step::Warn(warning)].into_iter().chain(self.settled()).collect();
         };
         let refused = match (self.waiting.as_mut().filter(|delayed| delayed.request.id == id), former) {
-            (Some(delayed), Some(former)) => {
-                delayed.request.params = former;
-                match reply {
-                    Some(_) => None,
-                    None => std::mem::replace(&mut delayed.request.asked, Asked::Introduced).into_request(),
-                }
+            (Some(delayed), Some(Former { params, is_introduced })) => {
+                delayed.request.params = params;
+                let waiting = std::mem::replace(&mut delayed.request.asked, Asked::Unasked).into_request();
+                // The newer request is the one that is answered now, or else the one that waits.
+                let (older, newer) = if reply.is_some() { (waiting, None) } else { (None, waiting) };
+                delayed.request.asked = Asked::left_by_newer(older, is_introduced);
+                newer
             }
             (Some(_), None) => self.waiting.take().and_then(|delayed| delayed.request.asked.into_request()),
             // It was cancelled meanwhile, which answers a request that waits.

@@ -352,6 +352,28 @@ fn a_second_request_whose_entry_cannot_be_written_changes_nothing() {
 }
 
 #[test]
+fn a_second_request_whose_entry_cannot_be_written_introduces_no_id() {
+    let request = |params: Value| Command::Compact(serde_json::from_value(params).expect("params"));
+    let params = |wait: bool| json!({"sessionId": "held", "when": "after_turn", "wait": wait});
+    // The first one is in a batch, waits for the end, or introduces the id with its answer.
+    for (in_batch, first_waits, second_waits) in
+        [(true, false, false), (true, false, true), (false, true, false), (false, false, true)]
+    {
+        let mut held = session();
+        match in_batch {
+            true => held.send_in_batch(1, request(params(first_waits))),
+            false => held.send(1, request(params(first_waits))),
+        }
+        finish_write(&mut held);
+        held.send(2, request(params(second_waits)));
+        held.turn();
+        assert_eq!(answer(&held.refuse_write(), 2), Some(json!("storage_error")));
+        let id = waiting(&held).pop().filter(|_| !in_batch && !first_waits);
+        assert_eq!(named(&held.write_message(3, &done())), [id], "{in_batch} {first_waits} {second_waits}");
+    }
+}
+
+#[test]
 fn a_second_request_may_wait_for_the_end_and_a_third_is_busy() {
     let mut held = session();
     let id = id_of(&ask(&mut held, 1, json!({})), 1);
