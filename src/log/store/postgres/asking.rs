@@ -3,6 +3,7 @@
 use super::{Inner, Typed, connection::Connection, faults, schema};
 use crate::log::store::server::Fault;
 use std::{
+    pin::pin,
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
@@ -10,6 +11,9 @@ use tokio_postgres::{Client, Row};
 
 /// The longest time that a request may take. A server that does not answer for longer counts as away.
 const LONGEST_REQUEST: Duration = Duration::from_secs(10);
+
+/// The time that an answer has after that, to be read.
+const SECOND_LOOK: Duration = Duration::from_millis(100);
 
 /// The slowest connection that counts as one, in bytes per second.
 const SLOWEST: u64 = 1 << 20;
@@ -97,12 +101,12 @@ impl Inner {
         connection: &Connection,
     ) -> Result<T, Fault> {
         let longest = LONGEST_REQUEST + Duration::from_secs(bytes / SLOWEST);
-        match tokio::time::timeout(longest, request).await {
-            Ok(done) => {
+        match answer(request, longest).await {
+            Some(done) => {
                 self.health.saw(&done);
                 done
             }
-            Err(_) => {
+            None => {
                 connection.drop_client().await;
                 let fault = Fault::Cut(format!("no answer in {} seconds", longest.as_secs()));
                 self.health.was_silent(longest, &fault);
@@ -112,10 +116,39 @@ impl Inner {
     }
 }
 
+/// The answer of a request that comes in time.
+async fn answer<T>(request: impl Future<Output = T>, longest: Duration) -> Option<T> {
+    let mut request = pin!(request);
+    match tokio::time::timeout(longest, &mut request).await {
+        Ok(answer) => Some(answer),
+        // A process that was paused finds the answer and the end of the time at once.
+        Err(_) => tokio::time::timeout(SECOND_LOOK, request).await.ok(),
+    }
+}
+
 /// A request that was cut off before its commit did nothing.
 pub(super) fn certain(fault: Fault) -> Fault {
     match fault {
         Fault::Cut(why) => Fault::Away(why),
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_answer_that_came_while_the_process_was_paused_counts() {
+        let paused = async {
+            std::thread::sleep(Duration::from_millis(30));
+            // Other tasks read the answer first.
+            for _ in 0..5 {
+                tokio::task::yield_now().await;
+            }
+            7
+        };
+        assert_eq!(answer(paused, Duration::from_millis(10)).await, Some(7));
+        assert_eq!(answer(std::future::pending::<u8>(), Duration::from_millis(10)).await, None);
     }
 }
