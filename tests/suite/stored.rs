@@ -281,6 +281,39 @@ fn no_connection_of_an_idle_daemon_keeps_old_rows() {
     assert_eq!(held.trim(), "0|1", "the keeper has a transaction without a snapshot");
 }
 
+/// Each append has its answer, also where records of what runs come between, and appends that wait share a transaction.
+#[test]
+fn sessions_that_append_together_share_transactions() {
+    const SESSIONS: usize = 24;
+    const APPENDS: usize = 20;
+    let Some(server) = Server::with("fsync=off\ncommit_delay=2000\ncommit_siblings=0") else { return };
+    let daemon = Daemon::new(&server.address(), 1);
+    let [file, ..] = logs::media();
+    let append = |number: usize| {
+        let (daemon, bytes) = (&daemon, file.bytes());
+        move || {
+            let id = format!("s{number}");
+            let path = daemon.push(&id, &bytes);
+            let before = daemon.rows(&id);
+            let Opened { mut log, .. } = daemon.home.open(&path, &Blocking::is_allowed_here()).expect("it opens");
+            let mut sent = String::from_utf8(before).expect("text");
+            for count in 0..APPENDS {
+                log.register().expect("a register").record(Vec::new());
+                let line = line(&format!("n{count}"), None, "together");
+                log.append(std::slice::from_ref(&line), None).expect("it is written");
+                sent.push_str(&line);
+                sent.push('\n');
+            }
+            assert_eq!(String::from_utf8(daemon.rows(&id)).expect("text"), sent);
+        }
+    };
+    std::thread::scope(|scope| (0..SESSIONS).for_each(|number| drop(scope.spawn(append(number)))));
+    let count =
+        "SELECT count(DISTINCT xmin::text) FROM abridged.line WHERE convert_from(data, 'UTF8') LIKE '%together%'";
+    let transactions: usize = server.query(count).trim().parse().expect("a number");
+    assert!(transactions < SESSIONS * APPENDS / 2, "{transactions} transactions");
+}
+
 /// The log of a session is the same one in its file and in the store.
 #[test]
 fn a_file_of_any_bytes_is_pushed_and_read_back() {

@@ -1,15 +1,17 @@
 //! A store in PostgreSQL, or in a database that speaks its protocol.
 //!
-//! Appends of all sessions go through two tasks, each of which sends those that wait together (`batch`). A further connection is
-//! for reading, taking and releasing, and one for changes of several statements. The last one holds a lock, by which others see
-//! that this daemon lives (`keeper`). No request needs a state of its connection, so all but the keeper may go through a pooler.
+//! Appends of all sessions go through a few connections (`lanes`), each of which sends those that wait together (`batch`). A
+//! further connection is for reading, taking and releasing, and one for changes of several statements. One more holds a lock, by
+//! which others see that this daemon lives (`keeper`). No request needs a state of its connection, so all but the keeper may go through a pooler.
 
+mod appending;
 mod asking;
 mod batch;
 mod connection;
 mod faults;
 mod health;
 mod keeper;
+mod lanes;
 mod lines;
 mod listing;
 mod owning;
@@ -25,9 +27,10 @@ use super::{
 };
 use crate::{ids::SessionId, log::Unfinished};
 use asking::certain;
-use batch::{Batches, Order};
+use batch::Order;
 use connection::Connection;
 use health::Health;
+use lanes::Lanes;
 use std::{
     collections::HashMap,
     fmt,
@@ -62,7 +65,7 @@ pub struct Me {
 /// A store in PostgreSQL.
 pub struct Postgres {
     inner: Arc<Inner>,
-    batches: Batches,
+    lanes: Lanes,
 }
 
 /// The parts that the tasks share.
@@ -139,8 +142,8 @@ impl Postgres {
             followed: Mutex::default(),
             open: Mutex::default(),
         });
-        let batches = Batches::start(&inner);
-        Arc::new(Self { inner, batches })
+        let lanes = Lanes::new(&inner);
+        Arc::new(Self { inner, lanes })
     }
 
     /// Starts to own sessions: this daemon is registered, and renews that.
@@ -314,9 +317,7 @@ impl Server for Postgres {
 
     fn append(&self, held: &Held, rows: &[Vec<u8>], facts: Facts) -> Result<(), Fault> {
         self.inner.health.gate()?;
-        let (tell, told) = mpsc::channel();
-        self.batches.send(Order::Append { held: held.clone(), rows: rows.to_vec(), facts, tell });
-        match told.recv().unwrap_or_else(|_| Err(Fault::Away("the daemon ends".to_owned())))? {
+        match self.lanes.append(held.clone(), rows.to_vec(), facts)? {
             true => Ok(()),
             false => {
                 let (inner, held) = (self.inner.clone(), held.clone());
@@ -343,7 +344,7 @@ impl Server for Postgres {
     }
 
     fn record(&self, held: &Held, operations: Vec<Unfinished>) {
-        self.batches.send(Order::Record { held: held.clone(), operations });
+        self.lanes.send(Order::Record { held: held.clone(), operations });
     }
 
     fn release(&self, held: &Held) {
@@ -351,7 +352,7 @@ impl Server for Postgres {
         const LONGEST: Duration = Duration::from_secs(2);
         lock(&self.inner.open).remove(held.id.as_str());
         let (tell, told) = mpsc::channel();
-        self.batches.send(Order::Release { held: held.clone(), tell });
+        self.lanes.send(Order::Release { held: held.clone(), tell });
         let _ = told.recv_timeout(LONGEST);
     }
 

@@ -1,7 +1,9 @@
 //! The lines of a session: reading them, making a session of them, and replacing those at the end.
 
 use super::{
-    Inner, Typed, batch, faults,
+    Inner, Typed,
+    appending::Addition,
+    faults,
     owning::{Found, standing_of},
     signed,
 };
@@ -139,9 +141,8 @@ impl Inner {
         batch: &[Vec<u8>],
         facts: &Facts,
     ) -> Result<Option<Standing>, Fault> {
-        let mut sent = batch::Sent::of(self);
-        sent.add(id, epoch, standing.lines, batch, facts);
-        let added = sent.query(client, &self.sql(batch::APPEND_QUIETLY)).await.map_err(|error| faults::of(&error))?;
+        let addition = Addition::of(id, epoch, standing.lines, batch, facts);
+        let added = addition.query(self, client).await.map_err(|error| faults::of(&error))?;
         Ok((!added.is_empty()).then(|| Standing {
             lines: standing.lines + batch.len() as u64,
             bytes: standing.bytes + rows::size(batch),

@@ -1,0 +1,166 @@
+//! The ways of the appends to the server. A thread that appends drives the connection itself, so that no other thread has to wake
+//! up for it. Requests that come meanwhile wait, and one of their threads performs all of them together.
+
+use super::{
+    Inner,
+    appending::Prepared,
+    batch::{Batch, Order, Said},
+    connection::Connection,
+    lock,
+};
+use crate::log::{
+    Unfinished,
+    store::{
+        facts::Facts,
+        server::{Fault, Held},
+    },
+};
+use std::{
+    collections::VecDeque,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    sync::{Arc, Mutex, mpsc},
+};
+use tokio::runtime::{Builder, Runtime};
+
+/// The number of lanes, each with a connection of its own: while one waits for its commit, another one sends.
+const LANES: usize = 3;
+
+/// The lanes.
+pub(super) struct Lanes([Arc<Lane>; LANES]);
+
+impl Lanes {
+    pub(super) fn new(inner: &Arc<Inner>) -> Self {
+        Self(std::array::from_fn(|_| Arc::new(Lane::new(inner.clone()))))
+    }
+
+    /// Appends rows. The calling thread blocks. False where the session does not stand as its owner knows it.
+    pub(super) fn append(&self, held: Held, rows: Vec<Vec<u8>>, facts: Facts) -> Result<bool, Fault> {
+        let lane = self.of(&held);
+        let (tell, told) = mpsc::channel();
+        if lane.waits(Order::Append { held, rows, facts, tell }) {
+            lane.lead();
+        }
+        loop {
+            match told.recv() {
+                Ok(Said::Done(added)) => return added,
+                Ok(Said::Lead) => lane.lead(),
+                Err(_) => return Err(Fault::Cut("the request has ended without an answer".to_owned())),
+            }
+        }
+    }
+
+    /// Sends a request that nobody drives.
+    pub(super) fn send(&self, order: Order) {
+        let (Order::Append { held, .. } | Order::Record { held, .. } | Order::Release { held, .. }) = &order;
+        let lane = self.of(held);
+        if lane.waits(order) {
+            lane.lead_elsewhere();
+        }
+    }
+
+    /// The lane of a session. Its requests stay in their order.
+    fn of(&self, held: &Held) -> &Arc<Lane> {
+        let mut hasher = DefaultHasher::new();
+        held.id.as_str().hash(&mut hasher);
+        &self.0[usize::try_from(hasher.finish() % LANES as u64).unwrap_or_default()]
+    }
+}
+
+struct Lane {
+    inner: Arc<Inner>,
+    waiting: Mutex<Waiting>,
+    driver: Mutex<Driver>,
+}
+
+/// The requests that wait.
+#[derive(Default)]
+struct Waiting {
+    orders: VecDeque<Order>,
+    /// Whether a thread performs requests, or was told to.
+    is_led: bool,
+}
+
+/// The connection of a lane, and the state that goes with it.
+struct Driver {
+    /// Runs the connection while a thread drives it. Made with the first request.
+    runtime: Option<Runtime>,
+    connection: Connection,
+    prepared: Prepared,
+    unrecorded: Vec<(Held, Vec<Unfinished>)>,
+}
+
+impl Lane {
+    fn new(inner: Arc<Inner>) -> Self {
+        let connection = Connection::new(inner.address.clone());
+        let driver = Driver { runtime: None, connection, prepared: Prepared::default(), unrecorded: Vec::new() };
+        Self { inner, waiting: Mutex::default(), driver: Mutex::new(driver) }
+    }
+
+    /// Adds a request to those that wait. Returns whether nobody performs them, and the caller has to see to it.
+    fn waits(&self, order: Order) -> bool {
+        let mut waiting = lock(&self.waiting);
+        waiting.orders.push_back(order);
+        !std::mem::replace(&mut waiting.is_led, true)
+    }
+
+    /// Performs requests that wait, on this thread.
+    fn lead(self: &Arc<Self>) {
+        let _turn = Turn(self);
+        let mut driver = lock(&self.driver);
+        let batch = Batch::of(&mut lock(&self.waiting).orders, std::mem::take(&mut driver.unrecorded));
+        driver.perform(&self.inner, batch);
+    }
+
+    fn lead_elsewhere(self: &Arc<Self>) {
+        let lane = self.clone();
+        self.inner.runtime.spawn_blocking(move || lane.lead());
+    }
+}
+
+impl Driver {
+    fn perform(&mut self, inner: &Inner, batch: Batch) {
+        let Self { runtime, connection, prepared, unrecorded } = self;
+        let runtime = match runtime {
+            Some(runtime) => runtime,
+            None => match Builder::new_current_thread().enable_all().build() {
+                Ok(made) => runtime.insert(made),
+                Err(error) => {
+                    let why = format!("no connection can be made: {error}");
+                    *unrecorded = batch.refuse(&Fault::Refused { why, retryable: true });
+                    return;
+                }
+            },
+        };
+        *unrecorded = runtime.block_on(async {
+            // The connection has not run since the last time. It may have ended meanwhile.
+            tokio::task::yield_now().await;
+            batch.perform(inner, connection, prepared).await
+        });
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        // It may be the thread of another runtime that drops it, which may not wait.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// The turn of a thread that performs requests. Its end gives the turn to a thread whose request waits.
+struct Turn<'a>(&'a Arc<Lane>);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let mut waiting = lock(&self.0.waiting);
+        let leads = |order: &Order| matches!(order, Order::Append { tell, .. } if tell.send(Said::Lead).is_ok());
+        if waiting.orders.iter().any(leads) {
+            return;
+        }
+        waiting.is_led = !waiting.orders.is_empty();
+        if waiting.is_led {
+            self.0.lead_elsewhere();
+        }
+    }
+}
