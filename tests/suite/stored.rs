@@ -314,6 +314,34 @@ fn sessions_that_append_together_share_transactions() {
     assert!(transactions < SESSIONS * APPENDS / 2, "{transactions} transactions");
 }
 
+/// Nothing runs a connection between two requests, so its end is learned at the next one.
+#[test]
+fn a_record_and_a_release_after_the_end_of_their_connection_are_written() {
+    let Some(server) = Server::start() else { return };
+    let daemon = Daemon::new(&server.address(), 1);
+    let [file, ..] = logs::media();
+    let path = daemon.push("s1", &file.bytes());
+    let Opened { mut log, .. } = daemon.home.open(&path, &Blocking::is_allowed_here()).expect("it opens");
+    log.append(&[line("a", None, "first")], None).expect("it is written");
+    // Not that of the keeper.
+    let ends = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = 'abridged' AND state = 'idle'";
+    let soon = |query: &str, wanted: &str| {
+        let begun = Instant::now();
+        while server.query(query).trim() != wanted {
+            assert!(begun.elapsed() < Duration::from_secs(2), "{}", server.query(query));
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    };
+    server.query(ends);
+    let running: Unfinished =
+        serde_json::from_value(json!({"operationId": "op-1", "kind": "compaction"})).expect("an operation");
+    log.register().expect("a register").record(vec![running]);
+    soon("SELECT running LIKE '%op-1%' FROM abridged.session", "t");
+    server.query(ends);
+    drop(log);
+    soon("SELECT owner IS NULL FROM abridged.session", "t");
+}
+
 /// The log of a session is the same one in its file and in the store.
 #[test]
 fn a_file_of_any_bytes_is_pushed_and_read_back() {

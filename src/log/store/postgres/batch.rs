@@ -1,8 +1,9 @@
 //! Requests that wait are performed together: their appends are one statement, so that they share a transaction.
 
 use super::{
-    Inner,
+    Inner, Typed,
     appending::{Addition, Prepared},
+    asking::certain,
     connection::Connection,
     faults, lock,
 };
@@ -90,10 +91,11 @@ impl Batch {
         match order {
             Order::Append { held, rows, .. } => {
                 let fits = self.bytes + rows::size(rows) <= MOST_BYTES;
-                fits && !self.appends.iter().any(|it| it.held.id == held.id) && !self.releases(held)
+                fits && !self.appends.iter().any(|it| it.held.id == held.id) && self.releases.is_empty()
             }
             Order::Record { held, .. } => !self.appends.iter().any(|it| it.held.id == held.id) && !self.releases(held),
-            Order::Release { .. } => true,
+            // No append waits for the end of another session.
+            Order::Release { .. } => self.appends.is_empty(),
         }
     }
 
@@ -128,23 +130,29 @@ impl Batch {
             Err(fault) => return self.refuse(&fault),
         };
         let mut unrecorded = Vec::new();
-        for (held, operations) in self.records {
+        let mut records = self.records.into_iter();
+        while let Some((held, operations)) = records.next() {
             if is_over(inner, &held) {
                 continue;
             }
             let running = serde_json::to_string(&operations).unwrap_or_else(|_| "[]".to_owned());
             let running = crate::log::store::facts::sound(&running);
             let text = inner.sql("UPDATE @.session SET running = $3 WHERE id = $1 AND epoch >= $2 AND owner = $4");
-            let parameters = [
-                (&held.id.as_str() as &(dyn tokio_postgres::types::ToSql + Sync), Type::TEXT),
+            let parameters: [Typed<'_>; 4] = [
+                (&held.id.as_str(), Type::TEXT),
                 (&held.epoch, Type::INT8),
                 (&running, Type::TEXT),
                 (&inner.me.id, Type::TEXT),
             ];
             let recorded = async { client.query_typed(&text, &parameters).await.map_err(|error| faults::of(&error)) };
-            if let Err(fault) = inner.within(recorded, 0, connection).await {
-                tracing::warn!(?fault, "the operations that run could not be recorded");
-                unrecorded.push((held, operations));
+            let Err(fault) = inner.within(recorded, 0, connection).await else { continue };
+            tracing::warn!(?fault, "the operations that run could not be recorded");
+            unrecorded.push((held, operations));
+            if is_away(&fault) {
+                unrecorded.extend(records);
+                let rest = Self { records: unrecorded, appends: self.appends, ..Self::default() };
+                // Nothing of them was sent.
+                return rest.refuse(&certain(fault));
             }
         }
         append(inner, connection, &client, prepared, self.appends).await;
@@ -154,16 +162,16 @@ impl Batch {
                 continue;
             }
             let text = inner.sql("UPDATE @.session SET owner = NULL WHERE id = $1 AND epoch = $2 AND owner = $3");
-            let parameters = [
-                (&held.id.as_str() as &(dyn tokio_postgres::types::ToSql + Sync), Type::TEXT),
-                (&held.epoch, Type::INT8),
-                (&inner.me.id, Type::TEXT),
-            ];
+            let parameters: [Typed<'_>; 3] =
+                [(&held.id.as_str(), Type::TEXT), (&held.epoch, Type::INT8), (&inner.me.id, Type::TEXT)];
             let released = async { client.query_typed(&text, &parameters).await.map_err(|error| faults::of(&error)) };
-            if let Err(fault) = inner.within(released, 0, connection).await {
-                tracing::warn!(?fault, "a session could not be given up; it is free when this daemon ends");
-            }
+            let released = inner.within(released, 0, connection).await;
             let _ = tell.send(());
+            let Err(fault) = released else { continue };
+            tracing::warn!(?fault, "a session could not be given up; it is free when this daemon ends");
+            if is_away(&fault) {
+                break;
+            }
         }
         unrecorded
     }
@@ -205,6 +213,11 @@ async fn append(
         }
         Err(fault) => appends.iter().for_each(|append| append.answer(Err(fault.clone()))),
     }
+}
+
+/// Whether the server answers nothing more on this connection.
+fn is_away(fault: &Fault) -> bool {
+    matches!(fault, Fault::Away(_) | Fault::Cut(_))
 }
 
 /// Whether this daemon has taken a session again since. A request of before says nothing about it.

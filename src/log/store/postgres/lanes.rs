@@ -19,11 +19,12 @@ use std::{
     collections::VecDeque,
     hash::{DefaultHasher, Hash as _, Hasher as _},
     sync::{Arc, Mutex, mpsc},
+    thread,
 };
 use tokio::runtime::{Builder, Runtime};
 
 /// The number of lanes, each with a connection of its own: while one waits for its commit, another one sends.
-const LANES: usize = 3;
+const LANES: usize = 4;
 
 /// The lanes.
 pub(super) struct Lanes([Arc<Lane>; LANES]);
@@ -111,9 +112,14 @@ impl Lane {
         driver.perform(&self.inner, batch);
     }
 
+    /// Performs requests on a thread of its own. Those of the daemon may all wait for this.
     fn lead_elsewhere(self: &Arc<Self>) {
         let lane = self.clone();
-        self.inner.runtime.spawn_blocking(move || lane.lead());
+        let led = thread::Builder::new().name("abridged-store".to_owned()).spawn(move || lane.lead());
+        if let Err(error) = led {
+            tracing::warn!(%error, "no thread can be made; the next request to the store performs those that wait");
+            lock(&self.waiting).is_led = false;
+        }
     }
 }
 
@@ -132,8 +138,11 @@ impl Driver {
             },
         };
         *unrecorded = runtime.block_on(async {
-            // The connection has not run since the last time. It may have ended meanwhile.
-            tokio::task::yield_now().await;
+            // The connection has not run since the last time. The first time the system tells of its end, the second time
+            // the connection learns it.
+            for _ in 0..2 {
+                tokio::task::yield_now().await;
+            }
             batch.perform(inner, connection, prepared).await
         });
     }
@@ -154,12 +163,13 @@ struct Turn<'a>(&'a Arc<Lane>);
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
         let mut waiting = lock(&self.0.waiting);
-        let leads = |order: &Order| matches!(order, Order::Append { tell, .. } if tell.send(Said::Lead).is_ok());
-        if waiting.orders.iter().any(leads) {
-            return;
-        }
         waiting.is_led = !waiting.orders.is_empty();
-        if waiting.is_led {
+        let Some(first) = waiting.orders.front() else { return };
+        // A thread that panics cannot lead again.
+        let leads =
+            !thread::panicking() && matches!(first, Order::Append { tell, .. } if tell.send(Said::Lead).is_ok());
+        drop(waiting);
+        if !leads {
             self.0.lead_elsewhere();
         }
     }
