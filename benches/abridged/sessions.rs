@@ -44,6 +44,15 @@ impl Writer {
         Self { out, bytes: 0, count: 0, parent: None, texts }
     }
 
+    /// Goes on after the last entry of the file. Its bytes are counted from here on.
+    pub fn further(self, path: &Path) -> Self {
+        let text = fs::read_to_string(path).expect("a session");
+        let last: Value = serde_json::from_str(text.lines().next_back().expect("a line")).expect("an entry");
+        let parent = last["id"].as_str().map(str::to_owned);
+        let out = BufWriter::new(File::options().append(true).open(path).expect("a file"));
+        Self { out, bytes: 0, count: self.count + 1_000_000, parent, texts: self.texts }
+    }
+
     fn add(&mut self, body: Value) -> String {
         let id = format!("{:08x}", self.count);
         // Ids and time stand behind the type, as pi writes them.
@@ -56,6 +65,11 @@ impl Writer {
         self.count += 1;
         self.parent = Some(id.clone());
         id
+    }
+
+    /// Writes what is buffered.
+    pub fn flush(&mut self) {
+        self.out.flush().expect("it is written");
     }
 
     fn turn(&mut self) -> String {
