@@ -28,6 +28,8 @@ struct Tables {
     losses: VecDeque<Loss>,
     /// Changes that are on their way after their connection has ended.
     late: Vec<Late>,
+    /// The sessions as the standby server has them.
+    standby: BTreeMap<SessionId, Session>,
 }
 
 #[derive(Debug, Clone)]
@@ -44,6 +46,7 @@ struct Session {
 #[derive(Debug, Clone)]
 struct Late {
     id: SessionId,
+    owner: u32,
     epoch: i64,
     change: Change,
 }
@@ -105,6 +108,19 @@ impl Database {
         }
     }
 
+    /// The standby server has every change.
+    pub fn replicate(&self) {
+        let mut tables = self.tables();
+        tables.standby = tables.sessions.clone();
+    }
+
+    /// The standby server takes over. Changes that it does not have are lost, and those that are on their way do not reach it.
+    pub fn fail_over(&self) {
+        let mut tables = self.tables();
+        tables.sessions = tables.standby.clone();
+        tables.late.clear();
+    }
+
     /// A daemon is gone, or has not renewed its row for too long: its sessions are free.
     pub fn is_gone(&self, daemon: u32) {
         self.tables().gone.insert(daemon);
@@ -140,9 +156,9 @@ impl Tables {
     }
 
     /// Performs a change where the session stands as it names it.
-    fn perform(&mut self, Late { id, epoch, change }: &Late) -> Result<Held, Fault> {
+    fn perform(&mut self, Late { id, owner, epoch, change }: &Late) -> Result<Held, Fault> {
         let session = self.session(id)?;
-        if session.epoch != *epoch {
+        if session.epoch != *epoch || session.owner != Some(*owner) {
             return Err(session.taken());
         }
         match change {
@@ -197,7 +213,7 @@ impl Connected {
         if tables.dead.contains(&self.me) {
             return Err(Fault::Away("this daemon has died".to_owned()));
         }
-        let late = Late { id: held.id.clone(), epoch: held.epoch, change };
+        let late = Late { id: held.id.clone(), owner: self.me, epoch: held.epoch, change };
         let cut = || Fault::Cut("the connection has ended".to_owned());
         match tables.losses.pop_front().unwrap_or(Loss::None) {
             Loss::None => tables.perform(&late),

@@ -100,6 +100,8 @@ enum Step {
     Stall(usize),
     Lose(Vec<Loss>),
     Arrive,
+    Replicate,
+    FailOver,
 }
 
 fn losses() -> impl Strategy<Value = Vec<Loss>> {
@@ -123,6 +125,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => daemon.prop_map(Step::Stall),
         4 => losses().prop_map(Step::Lose),
         2 => Just(Step::Arrive),
+        3 => Just(Step::Replicate),
+        1 => Just(Step::FailOver),
     ];
     prop::collection::vec(step, 1..60)
 }
@@ -137,6 +141,7 @@ fn founded() -> Database {
     let mut rows = vec![vec![b"header\n".to_vec()]];
     let held = database.connected(99, 0).create(&about, &mut || Ok(rows.pop().unwrap_or_default())).expect("made");
     database.connected(99, 0).release(&held);
+    database.replicate();
     database
 }
 
@@ -146,6 +151,7 @@ struct Outcomes {
     answered: Vec<String>,
     /// Refused ones of each daemon since its last answer.
     refused: [Vec<String>; 2],
+    ever_refused: Vec<String>,
     /// Refused ones of a daemon that went without another word: their rows may be there.
     doubtful: Vec<String>,
 }
@@ -179,7 +185,8 @@ fn play(steps: &[Step]) -> Result<(), TestCaseError> {
                         prop_assert_eq!(&there, &open.local(), "an answered append is in the store");
                     }
                     Err(_) => {
-                        outcomes.refused[*at].push(text);
+                        outcomes.refused[*at].push(text.clone());
+                        outcomes.ever_refused.push(text);
                         prop_assert_eq!(before, open.local(), "nothing of a refused one is in the file");
                     }
                 }
@@ -202,6 +209,16 @@ fn play(steps: &[Step]) -> Result<(), TestCaseError> {
             }
             Step::Lose(losses) => database.lose(losses.iter().copied()),
             Step::Arrive => database.arrive(),
+            Step::Replicate => database.replicate(),
+            Step::FailOver => {
+                database.fail_over();
+                let there = text(&database);
+                let has = |text: &String| there.lines().any(|line| text.lines().next() == Some(line));
+                outcomes.answered.retain(has);
+                outcomes.refused.iter_mut().for_each(|refused| outcomes.doubtful.append(refused));
+                // The standby may have rows that were removed since.
+                outcomes.doubtful.extend(outcomes.ever_refused.iter().filter(|text| has(text)).cloned());
+            }
             Step::Open(_) => {}
         }
     }
