@@ -147,7 +147,7 @@ impl Shelf {
 
     /// The cache file of the session whose id begins so, with all of its lines. The store stays open until the process ends, and
     /// with it the file belongs to this process.
-    fn file(self, id: &str) -> Result<PathBuf, String> {
+    pub(super) fn file(self, id: &str) -> Result<PathBuf, String> {
         let (_, path) = self.find(id)?;
         let whole = Home::Store(self.store.clone()).whole(&path).map_err(|error| error.to_string())?;
         std::mem::forget(self);

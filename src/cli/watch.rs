@@ -8,7 +8,10 @@ mod table;
 mod terminal;
 
 use super::{paint::Paint, print};
-use crate::{clock, daemon::Places};
+use crate::{
+    clock,
+    daemon::{Places, stores},
+};
 use look::Looks;
 use serde_json::json;
 use std::{
@@ -33,8 +36,15 @@ const COLUMNS: usize = 120;
 /// Shows the sessions of a data folder.
 ///
 /// # Errors
-/// When the folder cannot be listed: what to do next.
+/// When the folder cannot be listed, or the sessions are in a store: what to do next.
 pub fn run(request: &Request) -> Result<i32, String> {
+    if request.data.is_none() && stores::is_named(variable("ABRIDGED_STORE").as_deref(), &Places::from_environment()?) {
+        return Err(
+            "the sessions are in a store, and watch reads a data folder: abridged sessions lists those of the store, \
+                    --data FOLDER watches a folder"
+                .to_owned(),
+        );
+    }
     let looks = looks(request.data.as_deref())?;
     match (request.json, request.once) {
         (true, true) => as_json(looks),

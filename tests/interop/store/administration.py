@@ -1,7 +1,10 @@
 """An administrator at work: connections that are ended, restarts, deletions, read-only modes, limits, a password that changes."""
 
+import json
 import time
+from pathlib import Path
 
+from daemon import run
 from history import History, check_opened, check_rows
 from world import expect, until
 
@@ -83,6 +86,31 @@ def deletions(world):
     again = world.daemon(server.url())
     again.append(again.new(), "in tables that are new")
     return "a session that is deleted is refused, tables that are gone are named, and made by the next daemon"
+
+
+def commands(world):
+    """The commands of a person find the sessions of the store in the place of those of the data folder."""
+    server = world.server()
+    daemon, place, home = world.daemon(server.url()), world.place("person"), world.place("home")
+    place.mkdir()
+    home.mkdir()
+    session = daemon.new()
+    daemon.append(session, "find me")
+    daemon.close_session(session)
+
+    def command(*arguments):
+        return run(server.url(), place, *arguments, HOME=str(home))
+
+    listed = json.loads(command("sessions", "--all", "--json").stdout)["sessions"]
+    expect([(it["agent"], it["sessionId"]) for it in listed] == [("abridged", session)], f"sessions --all lists {listed}")
+    gone_on = command("continue", session[:-2], "--in", "pi", "--json")
+    expect(gone_on.returncode == 0, f"a session of the store does not go on: {gone_on.stderr}")
+    written = json.loads(gone_on.stdout)["path"]
+    expect("find me" in Path(written).read_text(), f"{written} lacks the session")
+    watched = command("watch", "--once")
+    expect(watched.returncode == 1 and "abridged sessions" in watched.stderr, f"watch says nothing of the store: {watched}")
+    expect(command("watch", "--once", "--data", str(place)).returncode == 0, "watch refuses a folder")
+    return "sessions --all and continue know the sessions of the store, and watch says that it does not"
 
 
 def read_only(world):

@@ -35,10 +35,11 @@ def places(url, folder):
     }
 
 
-def run(url, folder, *arguments):
+def run(url, folder, *arguments, **environment):
     """Runs a command of the program to its end."""
     return subprocess.run(
-        [PROGRAM, *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, env=places(url, folder)
+        [PROGRAM, *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120,
+        env={**places(url, folder), **environment},
     )
 
 

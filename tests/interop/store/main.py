@@ -33,7 +33,7 @@ from world import Skipped, World
 WAITING = (
     kills.kills, owners.sleepers, owners.no_locks, outages.outages, outages.frozen_server, outages.late_server,
     stragglers.withdrawn, stragglers.late_statement, stragglers.row_lock, poolers.behind_a_pooler, refusals.addresses, administration.restarts,
-    administration.crowded, administration.ended_connections, administration.deletions, administration.read_only,
+    administration.crowded, administration.ended_connections, administration.deletions, administration.commands, administration.read_only,
     administration.rotated, owners.killed_owner, owners.new_owner, owners.raced, followers.followers, followers.fail_over,
     followers.lossy_fail_over, refusals.newer_store, refusals.roles, refusals.encryption, bad_input.odd_texts, bad_input.tenants,
     bad_input.caches, bad_input.clocks, bad_input.full_disk, bad_input.full_cache, bad_input.long_lines,
