@@ -46,6 +46,11 @@ pub enum Failure {
     /// The client cancelled the request.
     #[error("cancelled")]
     Cancelled,
+    /// The daemon ended before the request did.
+    #[error(
+        "the daemon ended before this request; it may have been performed, so look at the session before you repeat it"
+    )]
+    Abandoned,
     /// The session's leaf is not the expected one.
     #[error("the session has changed since; its leaf is {}; read the new entries with session/entries, then send the request again", .leaf.as_ref().map_or("none", |leaf| leaf.as_str()))]
     ContentModified { leaf: Option<EntryId> },
@@ -267,7 +272,7 @@ impl Failure {
             Self::MethodNotFound(_) => Code::MethodNotFound,
             Self::InvalidParams { .. } => Code::InvalidParams,
             Self::Internal(_) => Code::Internal,
-            Self::Cancelled => Code::RequestCancelled,
+            Self::Cancelled | Self::Abandoned => Code::RequestCancelled,
             Self::ContentModified { .. } => Code::ContentModified,
             Self::Overloaded { .. } | Self::QueueFull { .. } => Code::Overloaded,
             Self::NotFound { .. } => Code::NotFound,

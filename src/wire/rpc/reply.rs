@@ -224,7 +224,7 @@ impl Shared {
     pub fn abandon(&self) {
         let waiting = std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
         for id in waiting.into_keys().filter_map(|id| RawValue::from_string(id).ok()) {
-            self.outbox.answer(failed(&id, &Failure::Cancelled), 1);
+            self.outbox.answer(failed(&id, &Failure::Abandoned), 1);
         }
     }
 
