@@ -122,13 +122,10 @@ impl Batch {
     pub(super) async fn perform(
         self,
         inner: &Inner,
+        client: Arc<Client>,
         connection: &Connection,
         prepared: &mut Prepared,
     ) -> Vec<(Held, Vec<Unfinished>)> {
-        let client = match inner.connected(connection).await {
-            Ok((client, _)) => client,
-            Err(fault) => return self.refuse(&fault),
-        };
         let mut unrecorded = Vec::new();
         let mut records = self.records.into_iter();
         while let Some((held, operations)) = records.next() {

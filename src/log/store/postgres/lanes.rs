@@ -1,6 +1,8 @@
 //! The ways of the appends to the server. A thread that appends drives the connection itself, so that no other thread has to wake
 //! up for it. Requests that come meanwhile wait, and one of their threads performs all of them together.
 
+#![expect(clippy::disallowed_methods, reason = "the time since which a connection is borrowed")]
+
 use super::{
     Inner,
     appending::Prepared,
@@ -20,11 +22,16 @@ use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
     sync::{Arc, Mutex, mpsc},
     thread,
+    time::{Duration, Instant},
 };
 use tokio::runtime::{Builder, Runtime};
+use tokio_postgres::Client;
 
 /// The number of lanes, each with a connection of its own: while one waits for its commit, another one sends.
 const LANES: usize = 4;
+
+/// The time for which a lane uses the common connection before it tries to make its own again.
+const BORROWED: Duration = Duration::from_secs(10);
 
 /// The lanes.
 pub(super) struct Lanes([Arc<Lane>; LANES]);
@@ -86,6 +93,8 @@ struct Driver {
     /// Runs the connection while a thread drives it. Made with the first request.
     runtime: Option<Runtime>,
     connection: Connection,
+    /// The time since which the lane uses the common connection, because it can have none of its own.
+    borrows: Option<Instant>,
     prepared: Prepared,
     unrecorded: Vec<(Held, Vec<Unfinished>)>,
 }
@@ -93,7 +102,8 @@ struct Driver {
 impl Lane {
     fn new(inner: Arc<Inner>) -> Self {
         let connection = Connection::new(inner.address.clone());
-        let driver = Driver { runtime: None, connection, prepared: Prepared::default(), unrecorded: Vec::new() };
+        let driver =
+            Driver { runtime: None, connection, borrows: None, prepared: Prepared::default(), unrecorded: Vec::new() };
         Self { inner, waiting: Mutex::default(), driver: Mutex::new(driver) }
     }
 
@@ -124,8 +134,8 @@ impl Lane {
 }
 
 impl Driver {
-    fn perform(&mut self, inner: &Inner, batch: Batch) {
-        let Self { runtime, connection, prepared, unrecorded } = self;
+    fn perform(&mut self, inner: &Arc<Inner>, batch: Batch) {
+        let Self { runtime, connection, borrows, prepared, unrecorded } = self;
         let runtime = match runtime {
             Some(runtime) => runtime,
             None => match Builder::new_current_thread().enable_all().build() {
@@ -143,9 +153,40 @@ impl Driver {
             for _ in 0..2 {
                 tokio::task::yield_now().await;
             }
-            batch.perform(inner, connection, prepared).await
+            match client(inner, connection, borrows).await {
+                Ok((client, connection)) => batch.perform(inner, client, connection, prepared).await,
+                Err(fault) => batch.refuse(&fault),
+            }
         });
     }
+}
+
+/// A client of a lane's connection, or of the common one where the server lets the lane have none.
+async fn client<'a>(
+    inner: &'a Arc<Inner>,
+    connection: &'a Connection,
+    borrows: &mut Option<Instant>,
+) -> Result<(Arc<Client>, &'a Connection), Fault> {
+    // Others have waited for the server already.
+    inner.health.gate()?;
+    let tries = borrows.is_none_or(|since| since.elapsed() > BORROWED);
+    if tries {
+        match inner.connected(connection).await {
+            Ok((client, _)) => {
+                *borrows = None;
+                return Ok((client, connection));
+            }
+            Err(fault) => tracing::debug!(?fault, "a lane has no connection of its own"),
+        }
+    }
+    // It runs on the runtime of the daemon, also where nobody appends.
+    let common = inner.clone();
+    let common = inner.runtime.spawn(async move { common.ready().await }).await;
+    let client = common.unwrap_or_else(|_| Err(Fault::Away("the daemon ends".to_owned())))?;
+    if tries {
+        *borrows = Some(Instant::now());
+    }
+    Ok((client, &inner.common))
 }
 
 impl Drop for Driver {

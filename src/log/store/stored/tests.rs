@@ -277,6 +277,15 @@ fn a_refused_append_of_the_same_size_is_not_taken_for_the_next_one() {
 }
 
 #[test]
+fn bytes_of_another_program_in_the_cache_file_refuse_an_append() {
+    let (database, mut open) = opened(0);
+    open.file.append(b"of another program\n");
+    let error = StoreError::io(Path::new("s"), "x")(open.append("one\n").expect_err("its file is another one"));
+    assert!(matches!(error, StoreError::Changed { .. }), "{error:?}");
+    assert_eq!(text(&database), "header\n");
+}
+
+#[test]
 fn an_append_whose_answer_was_lost_is_there_once() {
     let (database, mut open) = opened(1);
     database.lose([Loss::After]);
