@@ -14,9 +14,10 @@ use abridged::{
         header,
         sealed::Blocking,
         store::{
+            facts::Facts,
             home::{Home, Store, send},
             postgres::{ListOrder, Me, Postgres},
-            server::{About, Fault, From, Server as _},
+            server::{About, Fault, From, Held, Server as _},
         },
     },
     session::open,
@@ -314,6 +315,118 @@ fn sessions_that_append_together_share_transactions() {
     assert!(transactions < SESSIONS * APPENDS / 2, "{transactions} transactions");
 }
 
+/// Alone, and together with others in one statement.
+#[test]
+fn an_append_counts_where_owner_epoch_and_lines_are_those_that_it_names() {
+    const SESSIONS: usize = 16;
+    let Some(server) = Server::with("fsync=off\ncommit_delay=5000\ncommit_siblings=0") else { return };
+    let daemon = Daemon::new(&server.address(), 1);
+    let [file, ..] = logs::media();
+    let ids: Vec<SessionId> = (0..SESSIONS).map(|number| format!("s{number}").as_str().into()).collect();
+    ids.iter().for_each(|id| drop(daemon.push(id.as_str(), &file.bytes())));
+    let store = daemon.store.server();
+    let before: Vec<Held> = ids.iter().map(|id| store.take(id).expect("it is free")).collect();
+    let row = || vec![format!("{}\n", line("late", None, "late")).into_bytes()];
+    let all_are_refused = |held: &[Held], why: &str| {
+        let refused = |held: &Held| {
+            let appended = store.append(held, &row(), Facts::default());
+            assert!(appended.is_err(), "{why}: {appended:?}");
+        };
+        refused(&held[0]);
+        std::thread::scope(|scope| held.iter().for_each(|held| drop(scope.spawn(|| refused(held)))));
+    };
+    let other_lines = |held: &Held| {
+        let mut held = held.clone();
+        held.standing.lines -= 1;
+        held
+    };
+    all_are_refused(&before.iter().map(other_lines).collect::<Vec<_>>(), "other lines");
+    let after: Vec<Held> = ids.iter().map(|id| store.take(id).expect("it is its own")).collect();
+    all_are_refused(&before, "an older epoch");
+    after.iter().for_each(|held| store.release(held));
+    all_are_refused(&after, "no owner");
+    for id in &ids {
+        assert!(!String::from_utf8_lossy(&daemon.rows(id.as_str())).contains("late"), "{id}");
+    }
+    let standing = store.look(&ids[0]).expect("a session");
+    let read = |generation| store.read(&ids[0], generation, From::Line(0), 1 << 10);
+    assert!(read(standing.generation).is_ok_and(|rows| !rows.is_empty()));
+    assert!(matches!(read(standing.generation + 1), Err(Fault::Changed(_))), "lines of another generation");
+}
+
+#[test]
+fn appends_that_get_no_connection_share_the_one_for_reading() {
+    let Some(server) = Server::start() else { return };
+    // The keeper, that for reading, and that for new sessions.
+    server.query("CREATE ROLE few LOGIN CONNECTION LIMIT 3");
+    server.query("GRANT CREATE ON DATABASE postgres TO few");
+    let daemon = Daemon::new(&server.address_of("few", "postgres"), 1);
+    let [file, ..] = logs::media();
+    for number in 0..8 {
+        let path = daemon.push(&format!("s{number}"), &file.bytes());
+        let Opened { mut log, .. } = daemon.home.open(&path, &Blocking::is_allowed_here()).expect("it opens");
+        log.append(&[line("a", None, "one")], None).expect("it is written");
+        drop(log);
+    }
+    assert_eq!(server.query("SELECT count(*) FROM abridged.session WHERE owner IS NOT NULL").trim(), "0");
+}
+
+#[test]
+fn texts_of_lines_that_were_taken_back_are_not_found() {
+    let Some(server) = Server::start() else { return };
+    let daemon = Daemon::new(&server.address(), 1);
+    let [file, ..] = logs::media();
+    daemon.push("s1", &file.bytes());
+    let store = daemon.store.server();
+    let mut held = store.take(&"s1".into()).expect("it is free");
+    let first = held.standing.lines;
+    let found = |search: &str| {
+        let order = ListOrder { search: Some(search.to_owned()), most: 10, ..ListOrder::default() };
+        daemon.store.list(order).expect("a list").len()
+    };
+    for word in ["refused", "answered"] {
+        let rows = vec![format!("{}\n", line("a", None, word)).into_bytes()];
+        let facts = Facts::of(&rows, first);
+        store.append(&held, &rows, facts).expect("it is written");
+        assert_eq!(found(word), 1);
+        held.standing.lines += 1;
+        held.standing = store.rewrite(&held, first, &[]).expect("it is taken back");
+        assert_eq!(found(word), 0);
+    }
+}
+
+#[test]
+fn a_record_that_waits_is_none_of_the_next_opening() {
+    let Some(server) = Server::start() else { return };
+    let daemon = Daemon::new(&server.address_of("postgres", "other"), 1);
+    let [file, ..] = logs::media();
+    daemon.push("s1", &file.bytes());
+    let (store, id) = (daemon.store.server(), SessionId::from("s1"));
+    let is_read_only = |is: &str| {
+        server.query(&format!("ALTER DATABASE other SET default_transaction_read_only = {is}"));
+        let ends = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = 'other'";
+        server.query(ends);
+    };
+    let append = |held: &Held| {
+        let rows = vec![format!("{}\n", line("a", None, "one")).into_bytes()];
+        store.append(held, &rows, Facts::default())
+    };
+    let before = store.take(&id).expect("it is free");
+    append(&before).expect("it is written");
+    is_read_only("on");
+    store.record(&before, vec![operation()]);
+    append(&before).expect_err("nothing is written");
+    is_read_only("off");
+    let after = store.take(&id).expect("it is its own");
+    append(&after).expect("it is written, and the record with it");
+    assert_eq!(store.take(&id).expect("it is its own").left_behind, [], "the record is of the opening before");
+}
+
+/// An operation that runs.
+fn operation() -> Unfinished {
+    serde_json::from_value(json!({"operationId": "op-1", "kind": "compaction"})).expect("an operation")
+}
+
 /// Nothing runs a connection between two requests, so its end is learned at the next one.
 #[test]
 fn a_record_and_a_release_after_the_end_of_their_connection_are_written() {
@@ -333,9 +446,7 @@ fn a_record_and_a_release_after_the_end_of_their_connection_are_written() {
         }
     };
     server.query(ends);
-    let running: Unfinished =
-        serde_json::from_value(json!({"operationId": "op-1", "kind": "compaction"})).expect("an operation");
-    log.register().expect("a register").record(vec![running]);
+    log.register().expect("a register").record(vec![operation()]);
     soon("SELECT running LIKE '%op-1%' FROM abridged.session", "t");
     server.query(ends);
     drop(log);
