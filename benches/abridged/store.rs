@@ -191,7 +191,7 @@ fn daemon_path(daemon: &Daemon, id: &str) -> PathBuf {
 
 /// Appends each second of a number of sessions, each with a thread of its own.
 fn rate(daemon: &Daemon, folder: &Path, sessions: u32) -> f64 {
-    let count = if sessions == 1 { APPENDS } else { 60 };
+    let count = if sessions == 1 { APPENDS } else { 150 };
     let opened: Vec<Opened> = (0..sessions)
         .map(|number| {
             let path = daemon.push(&file(folder, &format!("t{sessions}-{number}-{}", fresh())));
