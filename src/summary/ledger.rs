@@ -270,9 +270,11 @@ impl Ledger {
 
     fn result(&mut self, piece: &Said, failed: bool) {
         if !failed {
-            let worked = command(&piece.label);
-            for failure in self.failures.iter_mut().filter(|failure| covers(&worked, &command(&failure.label))) {
-                failure.resolved = true;
+            let worked = commands(&piece.label);
+            for failure in &mut self.failures {
+                let failed = commands(&failure.label);
+                // It may have failed at any of them, most often at the last one.
+                failure.resolved |= failed.last().is_some_and(|failed| worked.iter().any(|it| covers(it, failed)));
             }
             return;
         }
@@ -312,12 +314,18 @@ fn carried(section: Section, text: &str) -> Option<Held> {
     Some(Held { statement: Statement { kind, text }, carried: true })
 }
 
-/// The words of a call, without the folder that it changes to, redirections and options. Its output may be shown in another way.
-fn command(label: &str) -> Vec<&str> {
+/// The commands of a call that worked if it did, each as its tool and its words without redirections and options. Its output
+/// may be shown in another way.
+fn commands(label: &str) -> Vec<Vec<&str>> {
     let (tool, said) = label.split_once(' ').unwrap_or((label, ""));
-    let last = said.rsplit(" && ").next().unwrap_or(said);
-    let run = last.split(['|', '>', '<']).next().unwrap_or(last).trim_end_matches(['2', '&', ' ']);
-    std::iter::once(tool).chain(run.split_whitespace().filter(|word| !word.starts_with('-'))).collect()
+    // Of two alternatives it is not known which one worked.
+    let certain = said.split(" && ").filter(|command| !command.contains("||"));
+    let runs = certain.map(|command| command.split(['|', '>', '<']).next().unwrap_or(command));
+    runs.map(|run| {
+        let words = run.trim_end_matches(['2', '&', ' ']).split_whitespace();
+        std::iter::once(tool).chain(words.filter(|word| !word.starts_with('-'))).collect()
+    })
+    .collect()
 }
 
 /// Whether a command that worked did what another one failed at: the same, or more of it, as all tests are more than some.
@@ -504,6 +512,8 @@ mod tests {
             ("bash docker compose up db", "bash docker compose ps"),
             ("bash npm run build", "bash npm run lint"),
             ("bash cargo test", "bash cargo test login"),
+            ("bash mise run lint && mise run test", "bash mise run lint"),
+            ("bash cargo test", "bash cargo test || true"),
         ] {
             assert!(open(failed, worked), "{failed} | {worked}");
         }
@@ -511,6 +521,7 @@ mod tests {
             ("bash cargo test payment", "bash cargo test"),
             ("bash cd /x && cargo test 2>&1 | tail -40", "bash cargo test 2>&1 | tail -5"),
             ("edit src/a.rs", "edit src/a.rs"),
+            ("bash mise run lint 2>&1", "bash mise run lint && mise run test"),
         ] {
             assert!(!open(failed, worked), "{failed} | {worked}");
         }
