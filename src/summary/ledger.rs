@@ -254,7 +254,9 @@ impl Ledger {
         if let Some(request) = self.requests.last_mut() {
             // The last answer of a turn says what came of it; a sentence that ends with a colon says it further down.
             let telling = sentences(said).find(|sentence| {
-                !sentence.ends_with([':', '?']) && sentence.split(' ').count() > 2 && !is_acknowledgement(sentence)
+                !sentence.trim_end_matches(['*', '_']).ends_with([':', '?'])
+                    && sentence.split(' ').count() > 2
+                    && !is_acknowledgement(sentence)
             });
             if let Some(sentence) = telling {
                 request.outcome = Some(clip(sentence, LONGEST_OUTCOME));
@@ -482,7 +484,7 @@ mod tests {
     fn each_request_has_its_own_outcome() {
         let said = [
             piece(Speaker::User, "Fix the bug in src/cart.rs where the total is 3 instead of 4."),
-            piece(Speaker::Assistant, "I rounded in the wrong place."),
+            piece(Speaker::Assistant, "**Files changed (1):**\n- src/cart.rs\n\nI rounded in the wrong place."),
             piece(Speaker::User, "Add an endpoint /v2/export that returns CSV and is limited to 100 rows."),
             piece(Speaker::Assistant, "The endpoint is there, the tests are missing."),
         ];
