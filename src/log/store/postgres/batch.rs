@@ -29,12 +29,40 @@ const MOST_APPENDS: usize = 1_024;
 
 /// A request of a session.
 pub(super) enum Order {
-    /// Appends rows. It is told whether the session stood as its owner knew it.
-    Append { held: Held, rows: Vec<Vec<u8>>, facts: Facts, tell: mpsc::Sender<Said> },
+    /// Appends rows.
+    Append(Append),
     /// Records the operations that run.
     Record { held: Held, operations: Vec<Unfinished> },
     /// Gives a session up.
     Release { held: Held, tell: mpsc::Sender<()> },
+}
+
+impl Order {
+    /// The session.
+    pub(super) fn held(&self) -> &Held {
+        match self {
+            Self::Append(Append { held, .. }) | Self::Record { held, .. } | Self::Release { held, .. } => held,
+        }
+    }
+}
+
+/// An append, whose thread is told whether the session stood as its owner knew it.
+pub(super) struct Append {
+    pub(super) held: Held,
+    pub(super) rows: Vec<Vec<u8>>,
+    pub(super) facts: Facts,
+    pub(super) tell: mpsc::Sender<Said>,
+}
+
+impl Append {
+    fn answer(&self, added: Result<bool, Fault>) {
+        let _ = self.tell.send(Said::Done(added));
+    }
+
+    /// Answers with the sessions that have their rows.
+    fn answer_of(&self, added: &[String]) {
+        self.answer(Ok(added.iter().any(|id| id == self.held.id.as_str())));
+    }
 }
 
 /// A word to a thread that appends.
@@ -52,19 +80,6 @@ pub(super) struct Batch {
     appends: Vec<Append>,
     releases: Vec<(Held, mpsc::Sender<()>)>,
     bytes: u64,
-}
-
-struct Append {
-    held: Held,
-    rows: Vec<Vec<u8>>,
-    facts: Facts,
-    tell: mpsc::Sender<Said>,
-}
-
-impl Append {
-    fn answer(&self, added: Result<bool, Fault>) {
-        let _ = self.tell.send(Said::Done(added));
-    }
 }
 
 impl Batch {
@@ -89,7 +104,7 @@ impl Batch {
     /// Whether a request may be performed at the place that it has in the batch.
     fn takes(&self, order: &Order) -> bool {
         match order {
-            Order::Append { held, rows, .. } => {
+            Order::Append(Append { held, rows, .. }) => {
                 let fits = self.bytes + rows::size(rows) <= MOST_BYTES;
                 fits && !self.appends.iter().any(|it| it.held.id == held.id) && self.releases.is_empty()
             }
@@ -105,9 +120,9 @@ impl Batch {
 
     fn add(&mut self, order: Order) {
         match order {
-            Order::Append { held, rows, facts, tell } => {
-                self.bytes += rows::size(&rows);
-                self.appends.push(Append { held, rows, facts, tell });
+            Order::Append(append) => {
+                self.bytes += rows::size(&append.rows);
+                self.appends.push(append);
             }
             Order::Record { held, operations } => {
                 // The newest record of a session holds.
@@ -196,18 +211,14 @@ async fn append(
     match added {
         // One of them is refused, perhaps: each on its own.
         Err(Fault::Refused { .. }) if appends.len() > 1 => {
-            for append in appends {
-                let one = [append];
-                let added = send(inner, connection, client, prepared, &one).await;
-                let [append] = one;
-                append.answer(added.map(|ids| ids.contains(&append.held.id.as_str().to_owned())));
+            for append in &appends {
+                match send(inner, connection, client, prepared, std::slice::from_ref(append)).await {
+                    Ok(added) => append.answer_of(&added),
+                    Err(fault) => append.answer(Err(fault)),
+                }
             }
         }
-        Ok(ids) => {
-            for append in appends {
-                append.answer(Ok(ids.iter().any(|id| id == append.held.id.as_str())));
-            }
-        }
+        Ok(added) => appends.iter().for_each(|append| append.answer_of(&added)),
         Err(fault) => appends.iter().for_each(|append| append.answer(Err(fault.clone()))),
     }
 }

@@ -6,7 +6,7 @@
 use super::{
     Inner,
     appending::Prepared,
-    batch::{Batch, Order, Said},
+    batch::{Append, Batch, Order, Said},
     connection::Connection,
     lock,
 };
@@ -45,7 +45,7 @@ impl Lanes {
     pub(super) fn append(&self, held: Held, rows: Vec<Vec<u8>>, facts: Facts) -> Result<bool, Fault> {
         let lane = self.of(&held);
         let (tell, told) = mpsc::channel();
-        if lane.waits(Order::Append { held, rows, facts, tell }) {
+        if lane.add(Order::Append(Append { held, rows, facts, tell })) {
             lane.lead();
         }
         loop {
@@ -57,11 +57,10 @@ impl Lanes {
         }
     }
 
-    /// Sends a request that nobody drives.
+    /// Sends a request that another thread performs.
     pub(super) fn send(&self, order: Order) {
-        let (Order::Append { held, .. } | Order::Record { held, .. } | Order::Release { held, .. }) = &order;
-        let lane = self.of(held);
-        if lane.waits(order) {
+        let lane = self.of(order.held());
+        if lane.add(order) {
             lane.lead_elsewhere();
         }
     }
@@ -108,7 +107,7 @@ impl Lane {
     }
 
     /// Adds a request to those that wait. Returns whether nobody performs them, and the caller has to see to it.
-    fn waits(&self, order: Order) -> bool {
+    fn add(&self, order: Order) -> bool {
         let mut waiting = lock(&self.waiting);
         waiting.orders.push_back(order);
         !std::mem::replace(&mut waiting.is_led, true)
@@ -207,8 +206,8 @@ impl Drop for Turn<'_> {
         waiting.is_led = !waiting.orders.is_empty();
         let Some(first) = waiting.orders.front() else { return };
         // A thread that panics cannot lead again.
-        let leads =
-            !thread::panicking() && matches!(first, Order::Append { tell, .. } if tell.send(Said::Lead).is_ok());
+        let leads = !thread::panicking()
+            && matches!(first, Order::Append(Append { tell, .. }) if tell.send(Said::Lead).is_ok());
         drop(waiting);
         if !leads {
             self.0.lead_elsewhere();
