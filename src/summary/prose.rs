@@ -2,12 +2,22 @@
 
 use crate::text;
 
-/// Sentences of prose: cut at line ends and after full stops, outside of code blocks, of a readable length.
+/// Sentences of prose: cut at line ends and after full stops, outside of code blocks, of a readable length. The marks of bold
+/// text are left out where a sentence has one of them alone.
 pub(super) fn sentences(text: &str) -> impl Iterator<Item = &str> {
     lines(text)
         .flat_map(sentences_of_line)
-        .map(|sentence| sentence.trim().trim_start_matches(['-', '*', '#', '>', ' ']))
+        .map(|sentence| without_half_marks(sentence.trim().trim_start_matches(['-', '#', '>', ' '])))
         .filter(|sentence| sentence.len() >= 8 && sentence.len() <= 600)
+}
+
+/// A sentence without the bullet, and without the marks of bold text that are open at one of its ends.
+fn without_half_marks(sentence: &str) -> &str {
+    let sentence = sentence.strip_prefix("* ").unwrap_or(sentence).trim_start();
+    match sentence.matches("**").count() % 2 {
+        0 => sentence,
+        _ => sentence.strip_prefix("**").or_else(|| sentence.strip_suffix("**")).unwrap_or(sentence).trim(),
+    }
 }
 
 /// The lines of a text outside of code blocks.
@@ -29,14 +39,25 @@ pub(super) fn sentences_of_line(line: &str) -> impl Iterator<Item = &str> {
         }
         let end = rest.char_indices().find_map(|(at, char)| {
             let after = at + char.len_utf8();
-            let stop =
-                matches!(char, '。' | '！' | '？') || matches!(char, '.' | '!' | '?') && rest[after..].starts_with(' ');
+            let ends = matches!(char, '.' | '!' | '?') && rest[after..].starts_with(' ');
+            let stop = matches!(char, '。' | '！' | '？') || ends && !is_abbreviation(&rest[..at], &rest[after..]);
             stop.then_some(after)
         });
         let (sentence, tail) = rest.split_at(end.unwrap_or(rest.len()));
         rest = tail;
         Some(sentence)
     })
+}
+
+/// Whether the word before a full stop is a short form: one of a few, or a letter that the sentence goes on after.
+fn is_abbreviation(before: &str, after: &str) -> bool {
+    const SHORT: [&str; 10] = ["nr", "bzw", "vs", "ca", "e.g", "i.e", "z.b", "d.h", "u.a", "approx"];
+    let word = before.rsplit([' ', '(']).next().unwrap_or_default();
+    let mut next = after.trim_start().chars();
+    let first = next.next();
+    let goes_on = first.is_some_and(|char| char.is_lowercase() || char.is_ascii_digit()) || next.next() == Some('.');
+    let is_letter = word.chars().count() == 1 && word.chars().all(char::is_alphabetic);
+    is_letter && goes_on || SHORT.iter().any(|short| word.eq_ignore_ascii_case(short))
 }
 
 /// A text on one line of at most `chars` characters, with an ellipsis where something went. It is cut between words, and marks
@@ -47,8 +68,11 @@ pub(super) fn clip(text: &str, chars: usize) -> String {
         return line;
     }
     let head = text::head(&line, chars.saturating_sub(2));
-    // Writing without blanks has no words to cut between.
-    let end = head.rfind(' ').filter(|end| *end * 2 > head.len()).unwrap_or(head.len());
+    // A path is cut between its names. Writing without blanks has no words to cut between.
+    let second_half = |end: &usize| *end * 2 > head.len();
+    let separator = || head.rfind(['/', '?', '&', ',', ';']).filter(second_half);
+    let blank = head.rfind(' ');
+    let end = blank.filter(second_half).or_else(separator).or(blank).unwrap_or(head.len());
     let head = head[..end].trim_end_matches([' ', ',', ';', ':', '–', '-', '(']);
     let mut cut = head.to_owned();
     for mark in ["**", "`"] {
@@ -70,6 +94,9 @@ mod tests {
         let found: Vec<&str> =
             sentences("Look at main.rs and 0.5 first. Then go on.\n```\nnot. this.\n```\n- a list item").collect();
         assert_eq!(found, ["Look at main.rs and 0.5 first.", "Then go on.", "a list item"]);
+        let found: Vec<&str> =
+            sentences("Nicht löschen, z. B. die Nr. 5 bleibt. Use x, e.g. y. It is I. Done now.").collect();
+        assert_eq!(found, ["Nicht löschen, z. B. die Nr. 5 bleibt.", "Use x, e.g. y.", "It is I.", "Done now."]);
     }
 
     #[test]
@@ -78,6 +105,8 @@ mod tests {
         assert_eq!(clip("four words stand here", 14), "four words …");
         assert_eq!(clip("see **the whole** list, and more", 26), "see **the whole** list …");
         assert_eq!(clip("see **the whole list** and more", 18), "see the whole …");
+        assert_eq!(clip("read /home/ana/shop/src/settings/reader.rs", 38), "read /home/ana/shop/src/settings …");
+        assert_eq!(clip("the configuration_value_of_it", 20), "the …");
         assert_eq!(clip(&"字".repeat(20), 10), format!("{} …", "字".repeat(8)));
     }
 }

@@ -1,12 +1,19 @@
 //! Statements of the user: rules, wishes and facts, each in its own words with the values that belong to it.
 
+mod pasted;
+
 use super::{
     cues::{changes, label, values},
     current::has_topic,
     prose::{lines, sentences_of_line},
     words::{COMMANDS, Words},
 };
-use std::sync::LazyLock;
+pub(super) use pasted::Paste;
+use pasted::is_log;
+use std::{
+    collections::{HashMap, HashSet},
+    sync::LazyLock,
+};
 
 /// A statement of the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,7 +49,6 @@ const COMMANDING: [&str; 19] = [
     "please always ",
     "please don't ",
     "please do not ",
-    "no ",
     "only ",
     // German, Portuguese, French, Italian
     "kein ",
@@ -50,14 +56,31 @@ const COMMANDING: [&str; 19] = [
     "keinen ",
     "bitte kein ",
     "bitte keine ",
+    "bitte nur ",
     "não ",
     "pas de ",
     "non ",
 ];
 
+/// Whether a sentence begins with a command, and not with words that an error text has, too.
+fn begins_command(lower: &str) -> bool {
+    ["never ", "always ", "do not ", "don't ", "please ", "bitte "].iter().any(|start| lower.starts_with(start))
+}
+
 /// Whether a sentence begins like a rule in a person's own words.
 fn begins_rule(lower: &str) -> bool {
-    COMMANDING.iter().any(|start| lower.starts_with(start))
+    COMMANDING.iter().any(|start| lower.starts_with(start)) || forbids(lower)
+}
+
+/// Whether a sentence forbids something with "no": "no force pushes". An answer begins with the same word.
+fn forbids(lower: &str) -> bool {
+    const OTHERS: [&str; 18] = [
+        "i", "we", "you", "it", "that", "this", "the", "they", "there", "problem", "worries", "need", "idea", "wait",
+        "longer", "one", "more", "doubt",
+    ];
+    let Some(rest) = lower.strip_prefix("no ") else { return false };
+    let first = rest.split(|char: char| !char.is_alphanumeric()).next().unwrap_or_default();
+    !OTHERS.contains(&first) && !asks_for_work(rest)
 }
 
 /// A sentence without the question at its end.
@@ -128,31 +151,143 @@ const LONGEST: usize = 260;
 /// The statements of a text of the user, in its order.
 pub(super) fn of_user(said: &str) -> Vec<Statement> {
     let mut found = Vec::new();
-    // A quotation is somebody else's.
-    for line in lines(said).map(str::trim).filter(|line| !line.starts_with('>') && !is_pasted(line)) {
-        // A label is of its whole line.
-        if line.len() <= LONGEST && !has_question(line) && label(without_bullet(line)).is_some() {
-            found.extend(statement(line));
+    // The items of a list whose line is a rule or says that rules follow.
+    let mut listed: HashSet<usize> = HashSet::new();
+    // An item is looked at with its list, and by itself.
+    let mut known: HashMap<usize, bool> = HashMap::new();
+    let mut paste = Paste::default();
+    for line in lines(said).map(str::trim) {
+        let before = found.len();
+        let place = line.as_ptr().addr() - said.as_ptr().addr();
+        // A quotation is somebody else's.
+        if listed.contains(&place) || line.starts_with('>') || is_pasted(line) {
             continue;
         }
-        let sentences: Vec<&str> =
-            sentences_of_line(line).map(str::trim).filter(|sentence| !sentence.is_empty()).collect();
-        for (at, sentence) in sentences.iter().enumerate() {
-            // "Never exceed it." says nothing without the sentence before it.
-            let before = at.checked_sub(1).map(|at| sentences[at]).filter(|_| leans(sentence));
-            let before = before.filter(|before| !asks_for_work(before));
-            let before =
-                before.filter(|before| before.len() + sentence.len() < LONGEST && !before.ends_with(['?', '？']));
-            match (before, statement(sentence)) {
-                (Some(before), leaning) if leaning.is_some() || stands_in(&found, before) => {
-                    found.pop_if(|last| before.ends_with(&last.text) || last.text == before);
-                    found.extend(statement(&format!("{before} {sentence}")));
-                }
-                (_, statement) => found.extend(statement),
+        if paste.has(without_bullet(line)) {
+            // A rule of the user may stand after a log on the same line.
+            if !paste.is_remark() {
+                let sentences = sentences_of_line(line).map(str::trim).skip(1);
+                let rules = sentences.filter(|sentence| begins_command(&sentence.to_lowercase()));
+                found.extend(rules.filter_map(statement));
             }
+            continue;
+        }
+        let after = &said[place + line.len()..];
+        let heads = line.ends_with([':', '：']).then(|| (statement(line), announces_rules(line)));
+        match heads {
+            Some((rule, announces)) if announces || rule.as_ref().is_some_and(|it| it.kind <= Kind::Wish) => {
+                let items = list(after);
+                let mut own = |item: &&str| {
+                    let place = item.as_ptr().addr() - said.as_ptr().addr();
+                    *known.entry(place).or_insert_with(|| statement(item).is_some_and(|it| it.kind <= Kind::Wish))
+                };
+                let bare: Vec<&str> = items.into_iter().filter(|item| !own(item)).collect();
+                let joined = bare.iter().map(|item| without_bullet(item)).collect::<Vec<_>>().join("; ");
+                match rule {
+                    // The items say what the rule is about.
+                    Some(rule) if joined.len() + line.len() <= MOST_JOINED => {
+                        found.push(Statement { text: format!("{} {joined}", rule.text).trim().to_owned(), ..rule });
+                        listed.extend(bare.iter().map(|item| item.as_ptr().addr() - said.as_ptr().addr()));
+                    }
+                    rule => {
+                        found.extend(rule);
+                        for item in bare.iter().filter(|item| item.chars().nth(MOST).is_none()) {
+                            let text = without_bullet(item).split_whitespace().collect::<Vec<_>>().join(" ");
+                            found.push(Statement { kind: Kind::Rule, text });
+                            listed.insert(item.as_ptr().addr() - said.as_ptr().addr());
+                        }
+                    }
+                }
+            }
+            _ => of_line(line, &mut found),
+        }
+        // After a log, facts are those of the log.
+        if paste.began() {
+            let kept = found.split_off(before).into_iter().filter(|it| it.kind <= Kind::Wish);
+            found.extend(kept);
         }
     }
     found
+}
+
+/// The longest rule that is joined with its list, in bytes.
+const MOST_JOINED: usize = 360;
+
+/// Items of a list of rules that are read.
+const MOST_ITEMS: usize = 24;
+
+/// Whether a line says that rules follow.
+fn announces_rules(line: &str) -> bool {
+    static WORDS: LazyLock<Words> = LazyLock::new(|| {
+        Words::new(&[
+            "rules",
+            "follow these",
+            "mandatory",
+            "conventions",
+            "guidelines",
+            "constraints",
+            "please follow",
+            "important",
+            "requirements",
+            "wichtig",
+            "regeln",
+            "règles",
+            "reglas",
+            "规则",
+            "规定",
+            "ルール",
+            "규칙",
+        ])
+    });
+    line.len() <= LONGEST && WORDS.stand_in(&line.to_lowercase())
+}
+
+/// The items of the list that a text begins with. The lines of a block of code are items, too, and so is a line of code.
+fn list(text: &str) -> Vec<&str> {
+    let mut rest = text.lines().map(str::trim).skip_while(|line| line.is_empty()).peekable();
+    if rest.next_if(|line| line.starts_with("```")).is_some() {
+        return rest.take_while(|line| !line.starts_with("```")).take(MOST_ITEMS).collect();
+    }
+    if let Some(code) = rest.next_if(|line| line.starts_with('`')) {
+        return vec![code];
+    }
+    if rest.peek().is_some_and(|line| is_item(line)) {
+        return rest.take_while(|line| is_item(line)).take(MOST_ITEMS).collect();
+    }
+    // A line may end with a colon and go on in the next one.
+    let is_prose = |line: &&str| line.len() <= LONGEST && !line.starts_with(['#', '>']) && !line.ends_with([':', '：']);
+    rest.next().filter(is_prose).into_iter().collect()
+}
+
+/// Whether a line is an item of a list: a bullet or a number.
+fn is_item(line: &str) -> bool {
+    let digits = line.trim_start_matches(|char: char| char.is_ascii_digit());
+    let numbered = digits.len() < line.len() && (digits.starts_with(". ") || digits.starts_with(") "));
+    numbered || ["- ", "* ", "+ ", "• "].iter().any(|mark| line.starts_with(mark))
+}
+
+/// The statements in a line.
+fn of_line(line: &str, found: &mut Vec<Statement>) {
+    // A label is of its whole line.
+    if line.len() <= LONGEST && !has_question(line) && label(without_bullet(line)).is_some() {
+        found.extend(statement(line));
+        return;
+    }
+    let sentences: Vec<&str> = sentences_of_line(line).map(str::trim).filter(|sentence| !sentence.is_empty()).collect();
+    let own = pasted::own(&sentences);
+    for (at, sentence) in sentences.iter().enumerate().take(own) {
+        // "Never exceed it." says nothing without the sentence before it.
+        let before = at.checked_sub(1).map(|at| sentences[at]).filter(|_| leans(sentence));
+        let before = before.filter(|before| !asks_for_work(before) && !is_log(before));
+        let before = before.filter(|before| before.len() + sentence.len() < LONGEST && !before.ends_with(['?', '？']));
+        match (before, statement(sentence)) {
+            (Some(before), leaning) if leaning.is_some() || stands_in(found, before) => {
+                found.pop_if(|last| before.ends_with(&last.text) || last.text == before);
+                found.extend(statement(&format!("{before} {sentence}")));
+            }
+            (_, statement) => found.extend(statement),
+        }
+    }
 }
 
 /// Whether the last statement is this sentence.
@@ -160,8 +295,31 @@ fn stands_in(found: &[Statement], sentence: &str) -> bool {
     found.last().is_some_and(|last| last.text == sentence)
 }
 
-/// Whether a sentence asks, though it may have no question mark.
-fn asks(lower: &str) -> bool {
+/// Whether a line asks the agent for something.
+pub(super) fn asks(line: &str) -> bool {
+    static WORDS: LazyLock<Words> = LazyLock::new(|| {
+        Words::new(&[
+            "please",
+            "bitte",
+            "can you",
+            "could you",
+            "i",
+            "we",
+            "why",
+            "how",
+            "kannst",
+            "ich",
+            "wir",
+            "por favor",
+            "请",
+            "해주세요",
+        ])
+    });
+    asks_for_work(line) || line.ends_with(['?', '？']) || WORDS.stand_in(&line.to_lowercase())
+}
+
+/// Whether a sentence is a question, though it may have no question mark.
+fn is_question(lower: &str) -> bool {
     const STARTS: [&str; 14] = [
         "why ",
         "what ",
@@ -210,10 +368,13 @@ pub(super) fn statement(said: &str) -> Option<Statement> {
         return None;
     }
     let kind = match () {
-        () if asks(&lower) => return None,
-        () if is_rule(&lower) => Kind::Rule,
+        () if is_question(&lower) && !(lower.starts_with("when ") && is_standing(&lower)) => return None,
+        () if lower.starts_with("keep in mind") => Kind::Note,
+        () if opines(&lower) => return None,
+        () if is_rule(&lower) || is_standing(&lower) => Kind::Rule,
         () if asks_for_work(text) => return None,
         () if is_wish(&lower) => Kind::Wish,
+        () if label(text).is_none() && supposes(&lower) => return None,
         () if label(text).is_some() || changes(&lower) && is_fact(&lower) || has_topic(text, &lower) => Kind::Note,
         () if is_fact(&lower) && is_sentence(text) && !values(text, true).is_empty() => Kind::Fact,
         () => return None,
@@ -245,17 +406,86 @@ fn is_prose(sentence: &str) -> bool {
     strange(sentence) * 20 <= sentence.len() && !is_end && !sentence.ends_with(['?', '？']) && !is_log(sentence)
 }
 
-/// Whether a line is the output of a program: an error with its place, a line of a trace, of a log or of a listing.
-fn is_log(line: &str) -> bool {
-    static LOG: LazyLock<regex::Regex> = LazyLock::new(|| {
+/// Whether a sentence says what somebody thinks or what happened, and sets no rule.
+fn opines(lower: &str) -> bool {
+    const STARTS: [&str; 25] = [
+        "i think",
+        "i guess",
+        "i feel",
+        "i believe",
+        "i wonder",
+        "i thought",
+        "i was told",
+        "maybe",
+        "perhaps",
+        "probably",
+        "and on top",
+        "ich glaube",
+        "never mind",
+        "you never know",
+        "it always",
+        "it never",
+        "it must be",
+        "you must be joking",
+        "no way",
+        "i always get",
+        "don't worry",
+        "please don't worry",
+        "es schlägt",
+        "das muss",
+        "es muss",
+    ];
+    const RULES: [&str; 7] = ["must", "never", "always", "should not", "shouldn't", "not allowed", "do not "];
+    let thinks = STARTS[..12].iter().any(|start| lower.starts_with(start) || lower.contains(&format!(": {start}")));
+    let is_phrase = STARTS[12..].iter().any(|start| lower.starts_with(start));
+    let happened = ["must have ", "must be a ", "muss gestern"].iter().any(|word| lower.contains(word));
+    let told = ["i thought", "i was told"].iter().any(|start| lower.starts_with(start));
+    told || is_phrase || happened || thinks && !RULES.iter().any(|rule| lower.contains(rule))
+}
+
+/// Whether a sentence says how something could be.
+fn supposes(lower: &str) -> bool {
+    static WORDS: LazyLock<Words> = LazyLock::new(|| {
+        Words::new(&["could", "would", "might", "maybe", "perhaps", "i guess", "könnte", "vielleicht"])
+    });
+    WORDS.stand_in(lower)
+}
+
+/// Whether a sentence asks for something each time: for every change, in every answer, before committing.
+fn is_standing(lower: &str) -> bool {
+    static STANDING: LazyLock<regex::Regex> = LazyLock::new(|| {
         regex::Regex::new(
-            r"(?x)^(?://|/\*|raise\s|assert\s|throw\s|Caused\sby:|Assertion\sfailed|node:|at\s|\[[a-z]|\d+\s*\||\d{4}-\d\d-\d\d[T\s]\d\d:|\$\s|~|\+\s|\+{3}|-{3}|diff\s|Traceback|File\s\S)
-              | \w:\d+:\d+ | \b(?:[A-Za-z]*Error|[A-Za-z]*Exception|error\[[^\]]*\]|warning|panicked\sat|FAIL(?:ED)?)\s*:
-              | ^\S+(?:Error|Exception)\b",
+            r"(?x)\b(?:for|in|on|with|after|before|at)\s(?:each|every|all)\s(?:\w+\s)?
+                (?:changes?|commits?|steps?|prs?|pull\srequests?|answers?|repl(?:y|ies)|responses?|messages?|edits?|releases?|merges?)\b
+              | \bevery\stime\b
+              | \b(?:für|in|bei|nach|vor|mit)\s(?:jede[rsmn]?|alle[nr]?)\s(?:\w+\s)?(?:änderung|commit|schritt|antwort|nachricht|pr)
+              | \b(?:pour|à|dans|après)\schaque\s | \b(?:en|para|por)\scada\s
+              | \b(?:answer|reply|respond|write\sto\sme|talk\sto\sme)\b.{0,24}\bin\s(?:english|german|french|spanish|italian|portuguese|japanese|chinese|korean|russian|dutch|polish|turkish)\b
+              | \b(?:antworte|schreib)\w*\b.{0,24}\bauf\s(?:deutsch|englisch)\b
+              | \brépond\w*\b.{0,24}\ben\s(?:français|anglais)\b | \bresponde\w*\b.{0,24}\ben\s(?:español|inglés)\b
+              | ^n(?:e\s|')\w+\s(?:\w+\s)?(?:pas|jamais|rien|plus)\b | ^(?:merci|prière)\sde\sne\b
+              | ^(?:avant|après)\schaque\s | ^(?:vor|nach)\s(?:dem|jedem|der|jeder)\s(?:commit|push|änderung|release|merge)",
         )
         .expect("a fixed pattern")
     });
-    LOG.is_match(line)
+    STANDING.is_match(lower) || is_on_occasion(lower)
+}
+
+/// Whether a sentence says what to do each time that something happens: "before you open a PR, run the tests".
+fn is_on_occasion(lower: &str) -> bool {
+    static TO_DO: LazyLock<Words> = LazyLock::new(|| {
+        Words::new(&[
+            "run", "use", "update", "add", "say", "tell", "ask", "make", "check", "write", "include", "mention",
+            "keep", "start", "test", "format", "note", "prefix", "has to", "have to", "needs to", "must", "should",
+            "do", "do not", "don't",
+        ])
+    });
+    const OCCASIONS: [&str; 8] =
+        ["before ", "after ", "when ", "whenever ", "each time ", "every time ", "once you ", "while "];
+    // A report of the user begins in the same way.
+    const REPORTS: [&str; 10] = ["i ", "we ", "it ", "they ", "the ", "that ", "this ", "he ", "she ", "running "];
+    let Some(rest) = OCCASIONS.iter().find_map(|start| lower.strip_prefix(start)) else { return false };
+    !REPORTS.iter().any(|start| rest.starts_with(start)) && TO_DO.stand_in(rest)
 }
 
 fn is_rule(lower: &str) -> bool {
@@ -422,6 +652,42 @@ mod tests {
         ] {
             assert_eq!(kind(rule), Some(Kind::Rule), "{rule}");
         }
+        for rule in [
+            "Antworte bitte auf Deutsch und schreibe für jede Änderung einen Test.",
+            "Please answer in English and write a test for each change.",
+            "When posting comments on GitHub, say that they are AI-generated.",
+            "no force pushes",
+            "No new dependencies, please.",
+            "Before committing run `make fmt`.",
+            "Each time you change a query, update the fixture.",
+            "Whenever you add an endpoint it has to be in the docs.",
+            "yeah don't push to main yet",
+            "It is forbidden to use eval",
+            "Stop using pytest -x, run the whole suite",
+            "以后请用中文回答",
+            "테스트 파일은 건드리지 마세요",
+            "يجب أن تكتب الاختبارات",
+            "Avant chaque commit, lance les tests",
+            "Ne touche pas à migrations/.",
+            "Treat vendor/ as read-only",
+            "Verzichte auf neue Pakete",
+            "别碰 migrations 目录",
+            "migrations には触らないでください",
+        ] {
+            assert_eq!(kind(rule), Some(Kind::Rule), "{rule}");
+        }
+        for none in [
+            "I think even more code can be removed now if we don't mess with the raw ids.",
+            "no remove this again, the risk someone assumes it is a stable link is too big",
+            "Now when the user commits we could diff his changes.",
+            "Never mind, forget what I said.",
+            "The server must have crashed yesterday.",
+            "When I run it the tests fail.",
+            "When merging sessions (line 343), the attribution of the new one overwrites it.",
+            "i thought we don't need that because of the config",
+        ] {
+            assert_eq!(kind(none), None, "{none}");
+        }
         for wish in
             ["I prefer short names", "Work without the network", "User wants code examples in Python, not JavaScript."]
         {
@@ -455,6 +721,53 @@ mod tests {
         ] {
             assert_eq!(kind(pasted), None, "{pasted}");
         }
+    }
+
+    #[test]
+    fn text_that_was_pasted_after_an_error_is_no_rule_and_no_fact() {
+        let line = "I saw this: ERROR: deadlock detected. DETAIL: Process 4242 waits for 991. You must always retry the transaction.";
+        assert_eq!(of_user(line), []);
+        let trace = "This came up:\n\nTraceback (most recent call last):\n  File \"a.py\", line 8\nAttributeError: x\nHinweis: Sie müssen den Betrag immer umwandeln. Never pass raw strings.";
+        assert_eq!(of_user(trace), []);
+        let browser = "[browser] ./a.js:203:1\nExport default does not exist\n\nAll exports of a.tsx are known (It has 3 exports).";
+        assert_eq!(of_user(browser), []);
+        let own = of_user("error: the build failed\nNever touch vendor/ for that.");
+        assert_eq!(own.len(), 1, "a rule after a log is the user's own");
+        assert_eq!(of_user("I get Error: x failed. Never retry it.").len(), 1);
+        for own in ["+ never push to main", "at the moment CI is red. Don't touch it.", "[frontend] Fix x. Never push."]
+        {
+            assert_eq!(of_user(own).len(), 1, "{own}");
+        }
+        for pasted in [
+            "[WARN] do not use the flag --fast",
+            "remote: error: You must never push to it.",
+            "hint: Always pull first.",
+        ] {
+            assert_eq!(of_user(pasted), [], "{pasted}");
+        }
+    }
+
+    #[test]
+    fn a_rule_that_ends_with_a_colon_has_its_list() {
+        let said = "All commits MUST follow this format:\n\n```\n<type>(<scope>): <text>\n```\nGo on.";
+        assert_eq!(of_user(said)[0].text, "All commits MUST follow this format: <type>(<scope>): <text>");
+        let next = "Titles MUST follow this format:\n\n**Format:** `<type>: <text>`\n\nGo.";
+        assert_eq!(of_user(next)[0].text, "Titles MUST follow this format: **Format:** `<type>: <text>`");
+        let twice = "Never touch:\n- a/\n\nNever touch:\n- b/";
+        assert_eq!(
+            of_user(twice).iter().map(|it| &*it.text).collect::<Vec<_>>(),
+            ["Never touch: a/", "Never touch: b/"]
+        );
+        let rules =
+            "The following is mandatory:\n1. one class per file\n2. no globals\n3. every function has a docstring";
+        let found: Vec<_> = of_user(rules).into_iter().map(|it| (it.kind <= Kind::Wish, it.text)).collect();
+        assert!(found.len() == 3 && found.iter().all(|(is_rule, _)| *is_rule), "{found:?}");
+        assert_eq!(of_user("Never do this:\n> never deploy on Friday").len(), 1);
+        let said = "Never touch these folders:\n- vendor/\n- dist/\n\nThat is all.";
+        assert_eq!(
+            of_user(said).iter().map(|it| &*it.text).collect::<Vec<_>>(),
+            ["Never touch these folders: vendor/; dist/"]
+        );
     }
 
     #[test]
