@@ -5,6 +5,7 @@
 //! each kind within a share of its own, and of the lines that fill the room after them (`docs/FIDELITY.md`).
 
 mod draft;
+mod excerpts;
 mod items;
 mod salient;
 mod short;

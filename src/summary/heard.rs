@@ -1,5 +1,11 @@
 //! A conversation, heard piece by piece: who said it, under which label, and its cleaned text.
 
+mod arguments;
+mod commands;
+mod outputs;
+
+pub(super) use commands::{Run, runs};
+
 use super::{
     files::without_files,
     harness,
@@ -9,13 +15,13 @@ use super::{
 use crate::{
     conversation::{
         entry::{Body, Entry},
-        message::{self, Block, Message, ToolCall, outline::Role},
+        message::{self, Block, Message, ToolCall, ToolResult, outline::Role},
     },
     ids::CallId,
     redact::Clean,
     text,
 };
-use serde_json::Value;
+use arguments::Arguments;
 use std::{
     collections::HashMap,
     hash::{DefaultHasher, Hash, Hasher},
@@ -33,13 +39,18 @@ pub(super) struct Said {
     pub call: Option<u64>,
     /// The numbers of the lines, for a file that was read.
     pub numbers: Option<LineNumbers>,
+    /// The programs that a result is of.
+    pub runs: Arc<[Run]>,
+    /// The lines that an edit took out of its file.
+    pub gone: Clean,
     /// Whether an earlier summary has it.
     pub carried: bool,
 }
 
 impl Said {
     pub(super) fn new(speaker: Speaker, label: Clean, text: Clean) -> Self {
-        Self { speaker, label, text, call: None, numbers: None, carried: false }
+        let gone = Clean::default();
+        Self { speaker, label, text, call: None, numbers: None, runs: Arc::default(), gone, carried: false }
     }
 }
 
@@ -53,6 +64,8 @@ pub(super) enum Speaker {
     Result {
         failed: bool,
     },
+    /// The user stopped the agent.
+    Stop,
     /// The summary of another branch.
     Branch,
     /// A command of the user, an extension.
@@ -106,10 +119,12 @@ impl Hearing {
 
 /// The conversation, piece by piece, every text of it through `clean`; `stop` ends the work early.
 pub(super) fn listen(entries: &[&Arc<Entry>], clean: &dyn Fn(&str) -> Clean, stop: &dyn Fn() -> bool) -> Vec<Said> {
-    let mut calls: HashMap<CallId, Called> = HashMap::new();
+    let mut calls = Calls::default();
     let mut said: Vec<Said> = Vec::new();
     let mut say = |piece: Said| {
-        if !piece.text.trim().is_empty() {
+        // A command may work without a word, and its label may say all of it.
+        let is_of_call = matches!(piece.speaker, Speaker::Call | Speaker::Result { .. });
+        if is_of_call || !piece.text.trim().is_empty() {
             said.push(piece);
         }
     };
@@ -141,36 +156,30 @@ pub(super) fn listen(entries: &[&Arc<Entry>], clean: &dyn Fn(&str) -> Clean, sto
         match &*content {
             Message::User(blocks) => {
                 let text = with_images(blocks);
-                let harness::Parts { own, instructions } = harness::parts(&text);
+                let harness::Parts { own, instructions, others, stopped } = harness::parts(&text);
+                if stopped {
+                    say(Said::new(Speaker::Stop, Clean::assembled("user"), Clean::assembled("stopped")));
+                }
+                for text in others {
+                    say(Said::new(Speaker::Aside, Clean::assembled("another agent"), clipped(text)));
+                }
                 if let Some(text) = instructions {
                     say(Said::new(Speaker::Instructions, Clean::assembled("instructions"), clean(text)));
                 }
                 say(Said::new(Speaker::User, Clean::assembled("user"), clean(&own)));
             }
             Message::Assistant(answer) if !answer.failed() => {
-                let text = clean(&message::text_of(&answer.content));
+                let text = clean(&without_directives(message::text_of(&answer.content)));
                 let text = Clean::assembled(text::clip_middle(&text, LONGEST_ANSWER, "\n[…]\n"));
                 say(Said::new(Speaker::Assistant, Clean::assembled("assistant"), text));
                 for call in answer.calls() {
-                    let arguments = text_arguments(call, &clean);
-                    let label = label_of(&clean(&call.name), &arguments);
-                    let text = call_text(&arguments, &label, plain_arguments(call, &clean).as_deref());
-                    say(Said::new(Speaker::Call, label.clone(), text));
-                    calls.insert(call.id.clone(), Called { label, same: same(call), first_line: first_line(call) });
+                    let arguments = Arguments::of(call, clean);
+                    let label = calls.add(call, &arguments, clean);
+                    let gone = arguments.gone();
+                    say(Said { gone, ..Said::new(Speaker::Call, label.clone(), arguments.text(&label)) });
                 }
             }
-            Message::ToolResult(result) => {
-                let called = calls.remove(&result.call);
-                let raw = message::text_of(&result.content);
-                let cleaned = clean(&raw);
-                let text = in_whole_lines(&cleaned);
-                let read = called.as_ref().and_then(|called| called.first_line).filter(|_| !result.is_error);
-                let numbers = read.and_then(|first| LineNumbers::of(first, &raw, &cleaned, &text, GAP.trim()));
-                let call = called.as_ref().map(|called| called.same);
-                let label = called.map_or_else(|| clean(&result.tool), |called| called.label);
-                let speaker = Speaker::Result { failed: result.is_error };
-                say(Said { call, numbers, ..Said::new(speaker, label, Clean::assembled(text)) });
-            }
+            Message::ToolResult(result) => say(calls.answered(result, clean)),
             Message::Execution(run) if !run.excluded => {
                 let label = Clean::assembled(format!("user ran {}", clip(&clean(&run.command), 80)));
                 say(Said::new(Speaker::Aside, label, clipped(&format!("{}\n{}", run.command, run.output))));
@@ -184,12 +193,83 @@ pub(super) fn listen(entries: &[&Arc<Entry>], clean: &dyn Fn(&str) -> Clean, sto
     said
 }
 
+/// An answer without the lines by which it tells a frontend what to show: `::git-push{branch="main"}`.
+fn without_directives(answer: String) -> String {
+    let directs = |line: &str| {
+        let name = line.trim_end().strip_prefix("::").and_then(|line| line.strip_suffix('}')?.split_once('{'));
+        name.is_some_and(|(name, _)| {
+            !name.is_empty() && name.chars().all(|char| char.is_ascii_lowercase() || char == '-')
+        })
+    };
+    match answer.contains("::") && answer.lines().any(directs) {
+        true => answer.lines().filter(|line| !directs(line)).collect::<Vec<_>>().join("\n"),
+        false => answer,
+    }
+}
+
 /// A call whose result was not heard yet.
+#[derive(Clone)]
 struct Called {
     label: Clean,
     /// A number that is the same for the same call.
     same: u64,
     first_line: Option<usize>,
+    runs: Arc<[Run]>,
+    /// Whether the agent ended it.
+    stopped: bool,
+}
+
+/// The calls without a result, and those that go on after their first one.
+#[derive(Default)]
+struct Calls {
+    open: HashMap<CallId, Called>,
+    /// By the name that the harness gave to the process.
+    running: HashMap<String, Called>,
+}
+
+impl Calls {
+    /// Takes a call in; its label.
+    fn add(&mut self, call: &ToolCall, arguments: &Arguments, clean: &dyn Fn(&str) -> Clean) -> Clean {
+        // A call that waits for another one has its results.
+        if let Some(goes_on) = arguments.process().and_then(|name| self.running.get(name)) {
+            let called = Called { same: same(call), stopped: arguments.stops(), ..goes_on.clone() };
+            let label = called.label.clone();
+            self.open.insert(call.id.clone(), called);
+            return label;
+        }
+        let label = arguments.label(&clean(&call.name));
+        let runs = arguments.script().map(commands::runs).unwrap_or_default().into();
+        let first_line = first_line(call);
+        let called = Called { label: label.clone(), same: same(call), first_line, runs, stopped: false };
+        self.open.insert(call.id.clone(), called);
+        label
+    }
+
+    /// The result of a call.
+    fn answered(&mut self, result: &ToolResult, clean: &dyn Fn(&str) -> Clean) -> Said {
+        let called = self.open.remove(&result.call);
+        let raw = message::text_of(&result.content);
+        let first = called.as_ref().and_then(|called| called.first_line);
+        let output = outputs::of(&raw, first.is_some());
+        let cleaned = clean(&output.text);
+        let cleaned = if first.is_some() { cleaned } else { outputs::unescaped(cleaned) };
+        let text = in_whole_lines(&cleaned);
+        let stopped = called.as_ref().is_some_and(|called| called.stopped);
+        let failed = (result.is_error || output.failed) && !stopped;
+        let numbers = first
+            .filter(|_| !failed)
+            .and_then(|first| LineNumbers::of(first, &output.text, &cleaned, &text, GAP.trim()));
+        if let (Some(name), Some(called)) = (output.running, &called) {
+            self.running.insert(name, called.clone());
+        }
+        let call = called.as_ref().map(|called| called.same);
+        let (label, runs) = match called {
+            Some(called) => (called.label, called.runs),
+            None => (clean(&result.tool), Arc::default()),
+        };
+        let speaker = Speaker::Result { failed };
+        Said { call, numbers, runs, ..Said::new(speaker, label, Clean::assembled(text)) }
+    }
 }
 
 /// The place of the middle that a result has lost.
@@ -221,91 +301,6 @@ pub(super) fn with_images(blocks: &[Block]) -> String {
     blocks.iter().filter_map(part).collect::<Vec<_>>().join("\n")
 }
 
-/// A longer word in a label is clipped, in characters.
-const LONGEST_PATH: usize = 240;
-
-/// The arguments of a call that are texts, cleaned.
-fn text_arguments(call: &ToolCall, clean: &dyn Fn(&str) -> Clean) -> Vec<(Clean, Clean)> {
-    let arguments: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
-    // A name can give a value away: both are looked at together.
-    let cleaned = |name: &String, value: &str| {
-        let together = clean(&format!("{name}={value}"));
-        match together.strip_prefix(&format!("{name}=")) {
-            Some(value) if value.contains("[REDACTED:") => Clean::assembled(value),
-            _ => clean(value),
-        }
-    };
-    let texts = arguments.as_object().into_iter().flatten();
-    texts.filter_map(|(name, value)| Some((clean(name), cleaned(name, value.as_str()?)))).collect()
-}
-
-/// The arguments of a call that are numbers, switches and lists of plain values, on one line, without those that are secret.
-fn plain_arguments(call: &ToolCall, clean: &dyn Fn(&str) -> Clean) -> Option<Clean> {
-    let arguments: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
-    let is_plain = |value: &Value| match value {
-        Value::Number(_) | Value::Bool(_) => true,
-        Value::Array(items) => !items.is_empty() && !items.iter().any(|item| item.is_object() || item.is_array()),
-        Value::Null | Value::String(_) | Value::Object(_) => false,
-    };
-    // A name gives a value away in one form and not in the other.
-    let is_open = |name: &String, value: &Value| {
-        let items = value.as_array().map(Vec::as_slice).unwrap_or_default().iter();
-        let items = items.map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned));
-        let forms = |value: &str| {
-            [format!("{{\"{name}\": {value}}}"), format!("{{\"{name}\": \"{value}\"}}"), format!("{name}={value}")]
-        };
-        let all = forms(&value.to_string()).into_iter().chain(items.flat_map(|item| forms(&item)));
-        all.into_iter().all(|form| *clean(&form) == form)
-    };
-    let plain = arguments.as_object().into_iter().flatten().filter(|(_, value)| is_plain(value));
-    let open = plain.filter(|(name, value)| is_open(name, value));
-    let said: Vec<String> = open.map(|(name, value)| format!("{name}: {value}")).collect();
-    (!said.is_empty()).then(|| clean(&said.join(", ")))
-}
-
-/// The tool and the argument that says most: what a person would call this call.
-fn label_of(tool: &Clean, arguments: &[(Clean, Clean)]) -> Clean {
-    const TELLING: [&str; 14] = [
-        "path",
-        "file_path",
-        "filePath",
-        "absolute_path",
-        "target_file",
-        "notebook_path",
-        "command",
-        "cmd",
-        "input",
-        "patch",
-        "pattern",
-        "query",
-        "url",
-        "description",
-    ];
-    let named = |name: &&str| arguments.iter().find(|(it, _)| **it == **name);
-    match TELLING.iter().find_map(named).or(arguments.first()) {
-        Some((_, value)) if value.starts_with("*** Begin Patch") => {
-            let marks = ["*** Update File: ", "*** Add File: ", "*** Delete File: "];
-            let file = value.lines().find_map(|line| marks.iter().find_map(|mark| line.strip_prefix(mark)));
-            Clean::assembled(format!("{tool} {}", file.unwrap_or_default().trim()))
-        }
-        // A path is not cut.
-        Some((_, value)) if !value.contains(char::is_whitespace) => {
-            Clean::assembled(format!("{tool} {}", clip(value, LONGEST_PATH)))
-        }
-        Some((_, value)) => Clean::assembled(format!("{tool} {}", clip(value, 80))),
-        None => tool.clone(),
-    }
-}
-
-/// Every text argument of a call, line by line: what was written and run is in there. What the label says already is
-/// not said again. `plain`: the other arguments.
-fn call_text(arguments: &[(Clean, Clean)], label: &Clean, plain: Option<&str>) -> Clean {
-    let said = arguments.iter().filter(|(_, value)| !label.ends_with(&**value));
-    let clipped = |text: &str| text::clip_middle(text, 4_000, "\n[…]\n");
-    let said = said.map(|(name, value)| format!("{name}: {}", clipped(value)));
-    Clean::assembled(said.chain(plain.map(clipped)).collect::<Vec<_>>().join("\n"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -320,8 +315,41 @@ mod tests {
     }
 
     #[test]
+    fn directives_of_an_answer_are_left_out() {
+        let answer = "Pushed.\n\n::git-push{cwd=\"/x\" branch=\"a\"}\nuse std::{fs};\n::std::process{";
+        assert_eq!(without_directives(answer.to_owned()), "Pushed.\n\nuse std::{fs};\n::std::process{");
+    }
+
+    #[test]
+    fn a_call_that_waits_for_another_one_has_its_label() {
+        let said = |value: serde_json::Value| {
+            let line =
+                serde_json::json!({"type": "message", "id": "e", "parentId": null, "timestamp": "", "message": value});
+            Arc::new(Entry::parse(line.to_string().into()).expect("an entry"))
+        };
+        let call = |id: &str, name: &str, arguments: serde_json::Value| {
+            let call = serde_json::json!({"type": "toolCall", "id": id, "name": name, "arguments": arguments});
+            said(serde_json::json!({"role": "assistant", "content": [call], "stopReason": "toolUse"}))
+        };
+        let result = |id: &str, text: &str| {
+            let content = [serde_json::json!({"type": "text", "text": text})];
+            said(serde_json::json!({"role": "toolResult", "toolCallId": id, "toolName": "wait", "content": content}))
+        };
+        let entries = [
+            call("a", "exec", serde_json::json!({"cmd": "cargo test"})),
+            result("a", "Script running with cell ID 7\nWall time 1.0 seconds\nOutput:\n"),
+            call("b", "wait", serde_json::json!({"cell_id": "7", "yield_time_ms": 100})),
+            result("b", "Chunk ID: 1\nProcess exited with code 101\nOutput:\nerror: it broke"),
+        ];
+        let heard = listen(&entries.iter().collect::<Vec<_>>(), &|text| Clean::assembled(text), &|| false);
+        let last = heard.last().expect("a result");
+        assert_eq!((&*last.label, &*last.text), ("exec cargo test", "error: it broke"));
+        assert!(last.speaker == Speaker::Result { failed: true } && last.runs[0].words == ["cargo", "test"]);
+    }
+
+    #[test]
     fn the_plain_arguments_of_a_call_stand_on_one_line_after_its_texts() {
-        let arguments = serde_json::json!({"path": "src/a.rs", "old": "one\ntwo", "all": true, "limit": 5,
+        let arguments = serde_json::json!({"path": "src/a.rs", "old": "one\ntwo", "all": true, "count": 5,
             "prefix": ["git", "push"], "edits": [{"old": "x"}], "none": null});
         let call = serde_json::json!({"type": "toolCall", "id": "c", "name": "edit", "arguments": arguments});
         let message = serde_json::json!({"role": "assistant", "content": [call], "stopReason": "toolUse"});
@@ -330,13 +358,13 @@ mod tests {
         let entry = Arc::new(Entry::parse(line.to_string().into()).expect("an entry"));
         let said = listen(&[&entry], &|text| Clean::assembled(text), &|| false);
         assert_eq!(&*said[0].label, "edit src/a.rs");
-        assert_eq!(&*said[0].text, "old: one\ntwo\nall: true, limit: 5, prefix: [\"git\",\"push\"]");
+        assert_eq!(&*said[0].text, "old: one\ntwo\nall: true, count: 5, prefix: [\"git\",\"push\"]");
     }
 
     #[test]
     fn a_secret_in_a_list_of_a_call_is_not_heard() {
         let arguments = serde_json::json!({"password": ["hunter2hunter2"], "DB_PASSWORD": 48151623,
-            "user_password": [31415926], "client_secret": [true, 1234567890], "limit": 5});
+            "user_password": [31415926], "client_secret": [true, 1234567890], "count": 5});
         let call = serde_json::json!({"type": "toolCall", "id": "c", "name": "login", "arguments": arguments});
         let message = serde_json::json!({"role": "assistant", "content": [call], "stopReason": "toolUse"});
         let line =
@@ -346,12 +374,12 @@ mod tests {
         let said = listen(&[&entry], &clean, &|| false);
         let is_told = |text: &str| said[0].text.contains(text);
         assert!(!["hunter2", "31415926", "1234567890"].into_iter().any(is_told), "{}", &*said[0].text);
-        assert!(is_told("limit: 5"), "{}", &*said[0].text);
+        assert!(is_told("count: 5"), "{}", &*said[0].text);
     }
 
     #[test]
     fn images_and_the_middle_of_results_leave_older_messages_heard() {
-        let entry = |message: Value| {
+        let entry = |message: serde_json::Value| {
             let line = serde_json::json!({"type": "message", "id": "e", "parentId": null, "timestamp": "", "message": message});
             Arc::new(Entry::parse(line.to_string().into()).expect("an entry"))
         };

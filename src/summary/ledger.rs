@@ -1,77 +1,64 @@
 //! The facts of a conversation: statements of the user that are in force, requests and their outcomes, decisions, failures,
 //! the todo list.
 
+mod failures;
+mod outcomes;
+
+pub(super) use failures::Failure;
+
 use super::{
     cues,
     current::{Claim, Outdated, in_force},
-    heard::{Said, Speaker},
-    prose::{clip, lines, sentences, sentences_of_line},
+    heard::{Run, Said, Speaker},
+    prose::{clip, lines, sentences_of_line},
     sections::{self, Section},
-    statements::{self, Kind, Statement},
+    statements::{self, Kind, Paste, Statement},
     todo,
-    words::Words,
 };
 use crate::{
     conversation::entry::{Entry, Todo},
     redact::Clean,
 };
-use std::{
-    collections::HashSet,
-    sync::{Arc, LazyLock},
-};
+use failures::Worked;
+use std::{collections::HashSet, sync::Arc};
 
 /// A request of the user and what came of it.
 #[derive(Debug, Clone)]
 pub(super) struct Request {
     pub text: String,
     pub outcome: Option<String>,
+    end: End,
+}
+
+/// The end of the turn of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// It has none.
+    Open,
+    /// The user stopped the agent.
+    Stopped,
+    /// The agent asked the user.
+    Question,
+    /// The agent answered, and the last check of the turn had failed.
+    Failing,
+    /// The agent answered.
+    Answer,
 }
 
 impl Request {
-    /// Whether nothing says that it is not done.
+    fn new(text: String) -> Self {
+        Self { text, outcome: None, end: End::Open }
+    }
+
+    /// Whether its turn ended with an answer, and nothing says that it is not done.
     pub(super) fn is_done(&self) -> bool {
-        static NOT: LazyLock<Words> = LazyLock::new(|| {
-            Words::new(&[
-                "could not",
-                "couldn't",
-                "cannot",
-                "can't",
-                "not done",
-                "not yet",
-                "unable",
-                "failed",
-                "fails",
-                "still",
-                "blocked",
-                "missing",
-                "nicht",
-                "noch",
-                "incomplete",
-            ])
-        });
-        self.outcome.as_ref().is_none_or(|outcome| !NOT.stand_in(&outcome.to_lowercase()))
-    }
-}
-
-/// Something that failed.
-#[derive(Debug, Clone)]
-pub(super) struct Failure {
-    pub label: String,
-    pub line: String,
-    /// The same was tried again later and worked.
-    pub resolved: bool,
-}
-
-impl Failure {
-    /// A failure of an earlier summary.
-    fn carried(text: &str) -> Self {
-        let (label, line) = text.split_once(": ").unwrap_or(("", text));
-        Self { label: label.to_owned(), line: line.to_owned(), resolved: false }
+        let denies = |outcome: &String| outcomes::denies(&outcome.to_lowercase());
+        self.end == End::Answer && !self.outcome.as_ref().is_some_and(denies)
     }
 
-    /// The failure on one line.
-    pub(super) fn text(&self) -> String {
-        if self.label.is_empty() { self.line.clone() } else { format!("{}: {}", self.label, self.line) }
+    /// Whether the user stopped the agent at it.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.end == End::Stopped
     }
 }
 
@@ -96,14 +83,20 @@ pub(super) struct Ledger {
     pub todos: Vec<Todo>,
     /// The newest answer of the agent that says something.
     pub last_words: Option<String>,
+    /// The steps that the newest answer lists, and the one that it announces.
+    pub next: Vec<String>,
+    /// The newest command that worked, with the end of its output.
+    pub last_command: Option<String>,
+    /// The outcomes of requests so far.
+    told: HashSet<String>,
+    /// Whether the user went on to something that asks for nothing: the next answer is not about the last request.
+    closed: bool,
     /// Values that later statements replaced.
     pub outdated: Outdated,
 }
 
-/// The longest request, outcome and decision that a ledger has, in characters.
-const LONGEST_REQUEST: usize = 320;
-const LONGEST_OUTCOME: usize = 200;
-const LONGEST_DECISION: usize = 240;
+/// The longest request that a ledger has, in characters.
+const LONGEST_REQUEST: usize = 600;
 
 /// Material of a ledger.
 pub(super) struct Sources<'a> {
@@ -113,6 +106,8 @@ pub(super) struct Sources<'a> {
     pub said: &'a [Said],
     /// Its entries, for the todo list.
     pub entries: &'a [&'a Arc<Entry>],
+    /// Whether the last turn goes on after its end.
+    pub goes_on: bool,
     /// Tools that hold a list, beside the known ones.
     pub todo_tools: &'a [String],
     pub clean: &'a dyn Fn(&str) -> Clean,
@@ -154,32 +149,65 @@ fn is_request(text: &str) -> bool {
     !EMPTY.contains(&words.trim_matches(|char: char| !char.is_alphanumeric()))
 }
 
-/// Whether an answer says no more than that it was heard.
-fn is_acknowledgement(sentence: &str) -> bool {
-    const STARTS: [&str; 10] =
-        ["acknowledged", "noted", "got it", "sure", "ok", "understood", "perfect", "great", "good", "you're right"];
-    let lower = sentence.to_lowercase();
-    sentence.split_whitespace().count() <= 7 && STARTS.iter().any(|start| lower.starts_with(start))
+/// The turn that is read.
+#[derive(Default)]
+struct Turn<'a> {
+    /// The newest answer in it.
+    answer: Option<&'a str>,
+    /// Whether the agent called a tool with or after that answer.
+    called: bool,
+    /// Whether such a call worked.
+    worked: bool,
+    /// Whether the last check of the work failed.
+    failing: bool,
+}
+
+impl<'a> Turn<'a> {
+    /// The answer that the turn ended with.
+    fn end(&self) -> Option<&'a str> {
+        self.answer.filter(|_| !self.called)
+    }
+
+    fn answered(&mut self, answer: &'a str) {
+        *self = Self { answer: Some(answer), called: false, worked: false, ..*self };
+    }
+
+    fn result(&mut self, piece: &Said, failed: bool) {
+        self.called = true;
+        self.worked |= !failed;
+        if piece.runs.iter().any(Run::checks) {
+            self.failing = failed || failures::is_hidden_failure(piece);
+        }
+    }
 }
 
 impl Ledger {
     /// Gathers the facts of a conversation that continues an earlier summary.
     pub(super) fn of(sources: &Sources<'_>) -> Self {
-        let blocked = sources.previous.iter().filter(|(section, _)| *section == Section::Blocked);
-        let mut ledger =
-            Self { failures: blocked.map(|(_, text)| Failure::carried(text)).collect(), ..Self::default() };
+        let carried_failures = sources.previous.iter().filter_map(|(section, text)| Failure::carried(*section, text));
+        let mut ledger = Self { failures: carried_failures.collect(), ..Self::default() };
         let mut made: Vec<Held> =
             sources.previous.iter().filter_map(|(section, text)| carried(*section, text)).collect();
+        ledger.requests.extend(continued(sources).map(Request::new));
         let (mut seen, mut rules) = (HashSet::new(), HashSet::new());
+        let mut turn = Turn::default();
         for piece in sources.said {
             match piece.speaker {
                 Speaker::User => {
+                    ledger.turn_ended(&std::mem::take(&mut turn));
                     let found = statements::of_user(&piece.text);
                     ledger.request(&piece.text, &found);
                     made.extend(found.into_iter().map(|statement| Held { statement, carried: false }));
                 }
-                Speaker::Assistant => ledger.assistant(&piece.text, &mut seen),
-                Speaker::Result { failed } => ledger.result(piece, failed),
+                Speaker::Assistant => {
+                    turn.answered(&piece.text);
+                    ledger.assistant(&piece.text, &mut seen);
+                }
+                Speaker::Result { failed } => {
+                    turn.result(piece, failed);
+                    ledger.result(piece, failed);
+                }
+                Speaker::Stop => ledger.stopped(),
                 Speaker::Instructions => {
                     let found = statements::of_user(&piece.text).into_iter().filter(|it| it.kind == Kind::Rule);
                     ledger.instructions.extend(found.map(|it| it.text).filter(|text| rules.insert(text.clone())));
@@ -189,8 +217,12 @@ impl Ledger {
                     let held = found.iter().filter_map(|(section, text)| carried(*section, text));
                     made.extend(held.map(|held| Held { carried: false, ..held }));
                 }
-                Speaker::Call | Speaker::Aside => {}
+                Speaker::Call => turn.called = true,
+                Speaker::Aside => {}
             }
+        }
+        if !sources.goes_on {
+            ledger.turn_ended(&turn);
         }
         ledger.hold(made);
         let Self { requests, decisions, outdated, .. } = &mut ledger;
@@ -202,15 +234,20 @@ impl Ledger {
         }
         requests.retain(|request| !request.text.is_empty());
         if requests.is_empty() {
-            requests.extend(first.map(|text| Request { text, outcome: None }));
+            requests.extend(first.map(Request::new));
         }
         for request in requests.iter_mut() {
             request.outcome = request.outcome.take().filter(|outcome| !outdated.is_in(outcome));
         }
         decisions.retain(|decision| !outdated.is_in(decision));
         let answers = sources.said.iter().rev().filter(|piece| piece.speaker == Speaker::Assistant);
-        let mut telling = answers.map(|piece| &*piece.text).filter(|said| !is_acknowledgement(said));
-        ledger.last_words = telling.find(|said| !ledger.outdated.is_in(said)).map(str::to_owned);
+        let mut telling = answers.map(|piece| &*piece.text).filter(|said| !outcomes::is_acknowledgement(said));
+        let last = telling.find(|said| !ledger.outdated.is_in(said));
+        ledger.last_words = last.map(str::to_owned);
+        ledger.next = last.map(outcomes::listed_steps).unwrap_or_default();
+        // An announced step whose call worked is done.
+        let announces = sources.goes_on && !turn.worked;
+        ledger.next.extend(last.filter(|_| announces).and_then(outcomes::announced));
         ledger.todos = todo::list(sources.entries.iter().copied(), sources.todo_tools);
         for todo in &mut ledger.todos {
             todo.text = (sources.clean)(&todo.text).into_string();
@@ -244,70 +281,149 @@ impl Ledger {
             found.iter().all(|it| matches!(it.kind, Kind::Note | Kind::Fact) || cues::label(&it.text).is_some());
         let asks = statements::asks_for_work(&text);
         if !found.is_empty() && !self.requests.is_empty() && states && !asks && stated * 10 >= said.trim().len() * 9 {
+            self.closed = true;
             return;
         }
+        self.closed = false;
         self.requests.retain(|request| request.text != text);
-        self.requests.push(Request { text, outcome: None });
+        self.requests.push(Request::new(text));
     }
 
     fn assistant(&mut self, said: &str, seen: &mut HashSet<String>) {
-        if let Some(request) = self.requests.last_mut() {
-            // The last answer of a turn says what came of it; a sentence that ends with a colon says it further down.
-            let telling = sentences(said).find(|sentence| {
-                !sentence.trim_end_matches(['*', '_']).ends_with([':', '?'])
-                    && sentence.split(' ').count() > 2
-                    && !is_acknowledgement(sentence)
-            });
-            if let Some(sentence) = telling {
-                request.outcome = Some(clip(sentence, LONGEST_OUTCOME));
-            }
+        if let Some(request) = self.requests.last_mut().filter(|_| !self.closed) {
+            request.outcome = outcomes::outcome(said, &self.told).or(request.outcome.take());
         }
-        for sentence in sentences(said).filter(|sentence| is_decision(sentence)) {
-            let decision = clip(sentence, LONGEST_DECISION);
-            if seen.insert(decision.to_lowercase()) {
-                self.decisions.push(decision);
+        self.decisions.extend(outcomes::decisions(said).filter(|decision| seen.insert(decision.to_lowercase())));
+    }
+
+    pub(super) fn has_open_failures(&self) -> bool {
+        self.failures.iter().any(Failure::is_open)
+    }
+
+    /// Learns of failures that are solved in a later part of the conversation.
+    pub(super) fn learn_later(&mut self, later: &[Said]) {
+        for piece in later.iter().filter(|piece| piece.speaker == Speaker::Result { failed: false }) {
+            if !self.has_open_failures() {
+                return;
             }
+            let worked = Worked::by(piece);
+            self.failures.iter_mut().for_each(|failure| failure.worked(&worked));
+        }
+    }
+
+    /// Takes the end of a turn in. The last answer says what came of its request, and of those that joined it.
+    fn turn_ended(&mut self, turn: &Turn<'_>) {
+        let Some(answer) = turn.end() else { return };
+        if let Some((request, before)) = self.requests.split_last_mut().filter(|_| !self.closed) {
+            request.outcome = outcomes::last_outcome(answer, &self.told);
+            self.told.extend(request.outcome.clone());
+            let end = match () {
+                () if turn.failing => End::Failing,
+                () if outcomes::asks_back(answer) => End::Question,
+                () => End::Answer,
+            };
+            request.end = end;
+            let joined = before.iter_mut().rev().take_while(|request| request.end == End::Open);
+            joined.for_each(|request| request.end = end);
+        }
+        if outcomes::claims_success(answer) {
+            self.failures.iter_mut().for_each(Failure::turn_succeeded);
+        }
+    }
+
+    /// Takes in that the user stopped the agent.
+    fn stopped(&mut self) {
+        if let Some(request) = self.requests.last_mut().filter(|request| request.end == End::Open) {
+            request.end = End::Stopped;
         }
     }
 
     fn result(&mut self, piece: &Said, failed: bool) {
-        if !failed {
-            let worked = commands(&piece.label);
-            for failure in &mut self.failures {
-                let failed = commands(&failure.label);
-                // It may have failed at any of them, most often at the last one.
-                failure.resolved |= failed.last().is_some_and(|failed| worked.iter().any(|it| covers(it, failed)));
+        if failed || failures::is_hidden_failure(piece) {
+            if let Some(failure) = Failure::of(piece) {
+                self.failures.retain(|known| !known.is(&failure));
+                self.failures.iter_mut().for_each(|known| known.failed_again(&failure));
+                self.failures.push(failure);
+                if self.failures.len() > MOST_FAILURES {
+                    self.failures.remove(0);
+                }
             }
             return;
         }
-        let telling = telling_line(&piece.text);
-        // After a colon the next line has the message.
-        let next = piece
-            .text
-            .split_once(telling)
-            .and_then(|(_, after)| after.lines().map(str::trim).find(|line| !line.is_empty()));
-        let line = match next.filter(|_| telling.ends_with(':')) {
-            Some(next) => clip(&format!("{telling} {next}"), 240),
-            None => clip(telling, 240),
-        };
-        // grep and the like fail by finding nothing.
-        if line.is_empty()
-            || line.starts_with("(no output)")
-            || only_failed(&line)
-            || line.starts_with("The user doesn't want")
-        {
-            return;
+        if !self.failures.is_empty() {
+            let worked = Worked::by(piece);
+            self.failures.iter_mut().for_each(|failure| failure.worked(&worked));
         }
-        self.failures.retain(|failure| failure.label != *piece.label || failure.line != line);
-        self.failures.push(Failure { label: piece.label.to_string(), line, resolved: false });
+        if is_of_question(&piece.label) && !piece.text.trim().is_empty() {
+            self.decisions.push(clip(&format!("The user answered: {}", bare_answer(&piece.text)), LONGEST_ANSWER));
+        }
+        if piece.runs.iter().any(|run| !run.only_looks()) {
+            let end = piece.text.lines().rev().map(str::trim).find(|line| !line.is_empty());
+            let end = end.map(|line| format!(": {}", clip(line, LONGEST_END))).unwrap_or_default();
+            self.last_command = Some(format!("{}{end}", &*piece.label));
+        }
     }
+}
+
+/// The mark of the newest command that worked.
+pub(super) const LAST_COMMAND: &str = "last command that worked – ";
+
+/// Failures that are followed. A summary has the newest ones.
+const MOST_FAILURES: usize = 400;
+
+/// Longest end of the output of a command, in characters.
+const LONGEST_END: usize = 120;
+
+/// Whether a step of an earlier summary was announced and not listed.
+pub(super) fn is_announced(step: &str) -> bool {
+    outcomes::is_announced(step)
+}
+
+/// Longest answer of the user to a question of the agent, in characters.
+const LONGEST_ANSWER: usize = 400;
+
+/// An answer without the words that a harness puts around it.
+fn bare_answer(text: &str) -> &str {
+    const BEFORE: [&str; 2] = ["Your questions have been answered: ", "User has answered your questions: "];
+    let text = BEFORE.iter().find_map(|before| text.strip_prefix(before)).unwrap_or(text);
+    text.split_once(". You can now continue with").map_or(text, |(answer, _)| answer)
+}
+
+/// Whether a call asked the user.
+fn is_of_question(label: &str) -> bool {
+    const TOOLS: [&str; 7] = [
+        "askuserquestion",
+        "ask_user_question",
+        "ask",
+        "ask_user",
+        "question",
+        "request_user_input",
+        "ask_followup_question",
+    ];
+    let tool = label.split(' ').next().unwrap_or_default().to_lowercase();
+    TOOLS.contains(&&*tool)
+}
+
+/// The request of an earlier summary that the conversation goes on with: without a new message of the user, or with one that asks
+/// for nothing by itself, as "go on" does.
+fn continued(sources: &Sources<'_>) -> Option<String> {
+    let of_turn = |piece: &&Said| matches!(piece.speaker, Speaker::User | Speaker::Assistant | Speaker::Call);
+    let first = sources.said.iter().find(of_turn)?;
+    let asks = first.speaker == Speaker::User && is_request(&without_pastes(&first.text));
+    let open = sources.previous.iter().rfind(|(section, _)| *section == Section::InProgress).filter(|_| !asks)?;
+    Some(asked(&open.1).to_owned())
+}
+
+/// The request in an item of a summary, without its outcome.
+pub(super) fn asked(item: &str) -> &str {
+    item.split(" → ").next().unwrap_or(item)
 }
 
 /// The statement in an item of an earlier summary.
 fn carried(section: Section, text: &str) -> Option<Held> {
     let rule = section == Section::Constraints;
     let fact = section == Section::Context;
-    if !rule && !fact {
+    if !rule && !fact || Failure::carried(section, text).is_some() || text.starts_with(LAST_COMMAND) {
         return None;
     }
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -316,105 +432,43 @@ fn carried(section: Section, text: &str) -> Option<Held> {
     Some(Held { statement: Statement { kind, text }, carried: true })
 }
 
-/// The commands of a call that worked if it did, each as its tool and its words without redirections and options. Its output
-/// may be shown in another way.
-fn commands(label: &str) -> Vec<Vec<&str>> {
-    let (tool, said) = label.split_once(' ').unwrap_or((label, ""));
-    // Of two alternatives it is not known which one worked.
-    let certain = said.split(" && ").filter(|command| !command.contains("||"));
-    let runs = certain.map(|command| command.split(['|', '>', '<']).next().unwrap_or(command));
-    runs.map(|run| {
-        let words = run.trim_end_matches(['2', '&', ' ']).split_whitespace();
-        std::iter::once(tool).chain(words.filter(|word| !word.starts_with('-'))).collect()
-    })
-    .collect()
-}
-
-/// Whether a command that worked did what another one failed at: the same, or more of it, as all tests are more than some.
-fn covers(worked: &[&str], failed: &[&str]) -> bool {
-    // One word is the tool, without an argument to tell its calls apart.
-    failed.len() > 1 && worked.len() > 1 && failed.starts_with(worked)
-}
-
-/// Whether a line says only that a command failed.
-fn only_failed(line: &str) -> bool {
-    let lower = line.to_lowercase();
-    lower.starts_with("command exited with code") || lower.starts_with("exit code ") && line.len() < 16
-}
-
-/// The line of a failure that says what failed: one that reads like an error, else the first. Lines too long to read
-/// are code that was thrown out along with it.
-fn telling_line(text: &str) -> &str {
-    const READABLE: usize = 400;
-    let lines =
-        || text.lines().map(str::trim).filter(|line| !line.is_empty() && line.len() <= READABLE && !only_failed(line));
-    let error = |line: &&str| {
-        let line = line.to_ascii_lowercase();
-        ["error", "panicked", "exception", "fatal"]
-            .iter()
-            .any(|word| line.match_indices(word).any(|(at, _)| line[at + word.len()..].starts_with([':', '[', ' '])))
-    };
-    let failed = |line: &&str| {
-        let line = line.to_ascii_lowercase();
-        ["failed", "cannot", "not found", "denied", "no such", "unable"].iter().any(|word| line.contains(word))
-    };
-    lines().find(error).or_else(|| lines().find(failed)).or_else(|| lines().next()).unwrap_or_default()
-}
-
-/// A user's own words without what was pasted after them: long lines, code blocks, many lines.
+/// A user's own words without what was pasted among them: long lines, code blocks, logs, many lines. A message that was pasted as
+/// a whole says so.
 fn without_pastes(text: &str) -> String {
+    const MOST: usize = 12;
     let mut kept = Vec::new();
-    for line in lines(text) {
-        if !line.trim().is_empty() {
-            kept.push(line.trim());
+    let mut paste = Paste::default();
+    // After a log only a paragraph that asks for something is the user's.
+    let (mut speaks, mut begins) = (true, true);
+    for line in lines(text).map(str::trim) {
+        if line.is_empty() {
+            begins = true;
+            continue;
         }
-        if kept.len() == 12 {
+        let pasted = paste.has(line);
+        if pasted {
+            speaks = false;
+        } else if begins && !speaks {
+            speaks = statements::asks(line);
+        }
+        begins = false;
+        if speaks || !pasted && !kept.is_empty() {
+            kept.push(line);
+        }
+        if kept.len() == MOST {
             break;
         }
+    }
+    if kept.is_empty() && paste.began() {
+        let first = lines(text).map(str::trim).find(|line| !line.is_empty());
+        return format!("Pasted output: {}", first.unwrap_or_default());
     }
     kept.join(" ")
 }
 
-/// Whether a sentence of the agent settles something.
-fn is_decision(sentence: &str) -> bool {
-    static PHRASES: LazyLock<Words> = LazyLock::new(|| {
-        Words::new(&[
-            "decided",
-            "decision",
-            "instead of",
-            "rather than",
-            "we'll use",
-            "i'll use",
-            "will use",
-            "chose",
-            "choose",
-            "going with",
-            "root cause",
-            "the fix is",
-            "turns out",
-            "the problem is",
-            "the issue is",
-            "because",
-            "the reason",
-            "trade-off",
-            "tradeoff",
-            "must be",
-            "has to be",
-            "so that",
-        ])
-    });
-    let lower = sentence.to_lowercase();
-    // A plan of the agent is no decision yet, and a heading is none.
-    let plan = ["let me", "now let", "now i", "i'll now", "first,"].iter().any(|start| lower.starts_with(start));
-    if plan || sentence.ends_with(':') || sentence.split_whitespace().count() < 5 {
-        return false;
-    }
-    PHRASES.are_in(&lower)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{failures::State, *};
 
     #[test]
     fn a_failure_that_worked_later_is_resolved() {
@@ -436,17 +490,25 @@ mod tests {
             previous: &[],
             said: &pieces,
             entries: &[],
+            goes_on: false,
             todo_tools: &[],
             clean: &|text| Clean::assembled(text),
         });
-        let found: Vec<_> = ledger.failures.iter().map(|it| (it.line.as_str(), it.resolved)).collect();
+        let found: Vec<_> = ledger.failures.iter().map(|it| (it.line.as_str(), it.state == State::Solved)).collect();
         let panic = "thread 'main' panicked at src/main.rs:3:5: the port is taken";
         assert_eq!(found, [("error[E0308]: mismatched types", true), ("make: *** no rule", false), (panic, false)]);
     }
 
     fn statements(pieces: &[Said]) -> Vec<String> {
         let clean = |text: &str| Clean::assembled(text);
-        let ledger = Ledger::of(&Sources { previous: &[], said: pieces, entries: &[], todo_tools: &[], clean: &clean });
+        let ledger = Ledger::of(&Sources {
+            previous: &[],
+            said: pieces,
+            entries: &[],
+            goes_on: false,
+            todo_tools: &[],
+            clean: &clean,
+        });
         ledger.statements.into_iter().map(|held| held.statement.text).collect()
     }
 
@@ -469,7 +531,7 @@ mod tests {
 
     fn ledger(previous: &[(Section, String)], pieces: &[Said]) -> Ledger {
         let clean = |text: &str| Clean::assembled(text);
-        Ledger::of(&Sources { previous, said: pieces, entries: &[], todo_tools: &[], clean: &clean })
+        Ledger::of(&Sources { previous, said: pieces, entries: &[], goes_on: false, todo_tools: &[], clean: &clean })
     }
 
     #[test]
@@ -478,6 +540,137 @@ mod tests {
         let found = ledger(&[], &[said("Build a REST API in Rust. The port is 8080."), said("The port is 9000.")]);
         let requests: Vec<_> = found.requests.iter().map(|request| request.text.as_str()).collect();
         assert_eq!(requests, ["Build a REST API in Rust."]);
+    }
+
+    #[test]
+    fn a_pasted_error_is_no_task_of_its_own_words() {
+        let error = "[browser] ./a.js:203:1\nExport default does not exist\n> 203 | import X";
+        let pasted = ledger(&[], &[piece(Speaker::User, error)]);
+        assert_eq!(pasted.requests[0].text, "Pasted output: [browser] ./a.js:203:1");
+        let asked = ledger(&[], &[piece(Speaker::User, &format!("Fix this:\n\n{error}"))]);
+        assert!(asked.requests[0].text.starts_with("Fix this: Export"), "{}", asked.requests[0].text);
+        let after =
+            ledger(&[], &[piece(Speaker::User, &format!("{error}\n\nThe export is not there.\n\nCan you fix this?"))]);
+        assert_eq!(after.requests[0].text, "Can you fix this?");
+    }
+
+    #[test]
+    fn an_answered_request_is_done_and_one_that_goes_on_is_not() {
+        let said = [piece(Speaker::User, "Fix the parser."), piece(Speaker::Assistant, "Fixed the parser in a.rs.")];
+        assert!(ledger(&[], &said).requests[0].is_done());
+        let call = piece(Speaker::Call, "cargo test");
+        assert!(!ledger(&[], &[said.clone().to_vec(), vec![call]].concat()).requests[0].is_done());
+        let denied = [said[0].clone(), piece(Speaker::Assistant, "Two tests are still failing after it.")];
+        assert!(!ledger(&[], &denied).requests[0].is_done());
+    }
+
+    #[test]
+    fn failures_are_passed_where_the_work_went_on_without_them() {
+        let result = |failed: bool, label: &str| Said {
+            speaker: Speaker::Result { failed },
+            ..Said::new(
+                Speaker::Aside,
+                Clean::assembled(label),
+                Clean::assembled(if failed { "error: it broke" } else { "test result: ok. 3 passed" }),
+            )
+        };
+        let state = |pieces: &[Said]| ledger(&[], pieces).failures[0].state;
+        let [ask, go] = ["Push it.", "Go on with the docs."].map(|text| piece(Speaker::User, text));
+        let push = result(true, "bash git push origin main");
+        let merged = piece(Speaker::Assistant, "PR #236 is merged.");
+        assert_eq!(state(&[ask.clone(), push.clone(), merged.clone()]), State::Earlier);
+        assert_eq!(
+            state(&[ask.clone(), push.clone(), piece(Speaker::Assistant, "The push is refused."), go]),
+            State::Open
+        );
+        assert_eq!(state(&[ask, push, piece(Speaker::Call, "x"), merged]), State::Earlier);
+        assert_eq!(state(&[result(true, "read a.rs"), result(false, "read b.rs")]), State::Earlier);
+        assert_eq!(
+            state(&[result(true, "bash pytest a.py"), result(false, "bash .venv/bin/pytest a.py")]),
+            State::Solved
+        );
+        assert_eq!(state(&[result(true, "bash pytest a.py"), result(false, "bash nohup pytest a.py &")]), State::Open);
+    }
+
+    #[test]
+    fn a_later_failure_of_the_same_command_takes_the_place_of_the_first() {
+        let failed = |text: &str| Said {
+            speaker: Speaker::Result { failed: true },
+            ..Said::new(Speaker::Aside, Clean::assembled("bash cargo test"), Clean::assembled(text))
+        };
+        let found = ledger(&[], &[failed("error: one"), failed("error: two")]).failures;
+        let found: Vec<_> = found.iter().map(|it| (it.line.as_str(), it.state)).collect();
+        assert_eq!(found, [("error: one", State::Earlier), ("error: two", State::Open)]);
+    }
+
+    #[test]
+    fn the_line_of_a_failure_is_the_end_of_its_traceback() {
+        let text = "a.py:5: ExperimentalWarning: APIs may change without notice, error: none\nTraceback (most recent call last):\n  File \"a.py\", line 3\nImportError: no vllm";
+        let failed = Said { speaker: Speaker::Result { failed: true }, ..piece(Speaker::Aside, text) };
+        assert_eq!(ledger(&[], &[failed]).failures[0].line, "ImportError: no vllm");
+    }
+
+    #[test]
+    fn an_answer_to_a_fact_is_no_outcome_of_the_request_before() {
+        let said = [
+            piece(Speaker::User, "Fix the rounding in cart.rs."),
+            piece(Speaker::Assistant, "Fixed the rounding in cart.rs."),
+            piece(Speaker::User, "The port of staging is 8443."),
+            piece(Speaker::Assistant, "Understood."),
+        ];
+        let found = ledger(&[], &said).requests;
+        assert_eq!((found.len(), found[0].outcome.as_deref()), (1, Some("Fixed the rounding in cart.rs.")));
+    }
+
+    #[test]
+    fn a_request_after_a_red_check_is_not_done() {
+        let check = |failed: bool| Said {
+            speaker: Speaker::Result { failed },
+            runs: crate::summary::heard::runs("cargo test").into(),
+            ..piece(Speaker::Aside, if failed { "error: it broke" } else { "test result: ok" })
+        };
+        let done = |checks: &[bool]| {
+            let mut said = vec![piece(Speaker::User, "Fix the parser.")];
+            said.extend(checks.iter().map(|failed| check(*failed)));
+            said.push(piece(Speaker::Assistant, "Done, all tests pass."));
+            ledger(&[], &said).requests[0].is_done()
+        };
+        assert!(done(&[true, false]) && !done(&[false, true]));
+    }
+
+    #[test]
+    fn a_stopped_request_is_not_done_and_a_carried_one_goes_on() {
+        let stop = piece(Speaker::Stop, "stopped");
+        let said = [
+            piece(Speaker::User, "Refactor it."),
+            stop,
+            piece(Speaker::User, "Fix the build."),
+            piece(Speaker::Assistant, "Fixed."),
+        ];
+        let found = ledger(&[], &said).requests;
+        assert!(found[0].is_stopped() && !found[0].is_done() && found[1].is_done());
+        let previous = [(Section::InProgress, "Port the parser → Half of it is there.".to_owned())];
+        for first in [None, Some(piece(Speaker::User, "go on"))] {
+            let said: Vec<Said> =
+                first.into_iter().chain([piece(Speaker::Assistant, "The parser is ported, all done.")]).collect();
+            let found = ledger(&previous, &said).requests;
+            assert!(found.len() == 1 && found[0].text == "Port the parser" && found[0].is_done(), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn the_answer_to_a_question_is_a_decision() {
+        let asked = Said {
+            speaker: Speaker::Result { failed: false },
+            ..Said::new(
+                Speaker::Aside,
+                Clean::assembled("AskUserQuestion which database"),
+                Clean::assembled(
+                    "Your questions have been answered: \"Which database?\"=\"SQLite\". You can now continue with these answers in mind.",
+                ),
+            )
+        };
+        assert_eq!(ledger(&[], &[asked]).decisions, ["The user answered: \"Which database?\"=\"SQLite\""]);
     }
 
     #[test]
@@ -503,11 +696,15 @@ mod tests {
     fn a_command_that_worked_solves_the_same_and_less() {
         let result = |failed: bool, label: &str| Said {
             speaker: Speaker::Result { failed },
-            ..Said::new(Speaker::Aside, Clean::assembled(label), Clean::assembled("error: it broke"))
+            ..Said::new(
+                Speaker::Aside,
+                Clean::assembled(label),
+                Clean::assembled(if failed { "error: it broke" } else { "test result: ok. 3 passed" }),
+            )
         };
         let open = |failed: &str, worked: &str| {
             let found = ledger(&[], &[result(true, failed), result(false, worked)]);
-            !found.failures[0].resolved
+            found.failures[0].is_open()
         };
         for (failed, worked) in [
             ("bash cargo test payment", "bash cargo test login"),
@@ -528,8 +725,8 @@ mod tests {
             assert!(!open(failed, worked), "{failed} | {worked}");
         }
         let carried = [(Section::Blocked, "bash cargo test: error[E0382]: moved".to_owned())];
-        assert!(!ledger(&carried, &[]).failures[0].resolved);
+        assert!(ledger(&carried, &[]).failures[0].is_open());
         let found = ledger(&carried, &[result(false, "bash cargo test")]);
-        assert!(found.failures[0].resolved && found.failures[0].text() == carried[0].1);
+        assert!(found.failures[0].state == State::Solved && found.failures[0].text() == carried[0].1);
     }
 }

@@ -313,6 +313,8 @@ const ASSEMBLERS: &[&str] = &[
     "summary/extractive/draft",
     "summary/extractive/short",
     "summary/heard",
+    "summary/heard/arguments",
+    "summary/heard/outputs",
     "summary/model/brief",
     "summary/model/check",
     "summary/model/material",

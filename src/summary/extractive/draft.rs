@@ -2,9 +2,10 @@
 
 use super::{
     Part, Request, Wishes,
-    items::{Items, Kind, TINY},
+    excerpts::{excerpts, root},
+    items::{AMPLE, Items, Kind, TINY},
     previous_summary,
-    salient::{Context, Picked, Picker},
+    salient::{Context, Picker},
 };
 use crate::{
     conversation::entry::{Entry, TodoState},
@@ -12,17 +13,13 @@ use crate::{
     summary::{
         archived, cues,
         heard::{Said, Speaker},
-        ledger::{self, Ledger, Sources},
+        ledger::{self, LAST_COMMAND, Ledger, Sources},
         prose::clip,
-        read_lines,
         sections::{self, GAP, Section},
         statements,
     },
 };
-use std::{
-    collections::{HashMap, HashSet},
-    sync::Arc,
-};
+use std::{collections::HashSet, sync::Arc};
 
 /// One part of a summary.
 pub(super) struct Draft<'a> {
@@ -30,6 +27,10 @@ pub(super) struct Draft<'a> {
     previous: Vec<(Section, String)>,
     /// The facts.
     pub ledger: Ledger,
+    /// The part of the conversation that stays.
+    following: Vec<Said>,
+    /// Whether the turn goes on in the part that stays.
+    goes_on: bool,
     request: &'a Request<'a>,
 }
 
@@ -47,11 +48,11 @@ impl<'a> Draft<'a> {
         let archived = request.span.previous_archive();
         let archived = archived.map(|archive| archived::said(archive, &|text| request.clean(text)));
         let previous = previous_summary(request).map(|text| sections::parse(&text)).unwrap_or_default();
-        Self::of(request, previous, archived.unwrap_or_default(), &request.span.history())
+        Self::of(request, previous, archived.unwrap_or_default(), &request.span.history(), false)
     }
 
     pub(super) fn of_turn_prefix(request: &'a Request<'a>) -> Self {
-        Self::of(request, Vec::new(), Vec::new(), &request.span.turn_prefix())
+        Self::of(request, Vec::new(), Vec::new(), &request.span.turn_prefix(), true)
     }
 
     fn of(
@@ -59,22 +60,32 @@ impl<'a> Draft<'a> {
         mut previous: Vec<(Section, String)>,
         archived: Vec<Said>,
         entries: &[&'a Arc<Entry>],
+        goes_on: bool,
     ) -> Self {
         // Instructions are for one summary.
         previous.retain(|(_, text)| !text.starts_with(WISH));
         let fresh: Vec<Said> = archived.into_iter().chain(request.heard(entries)).collect();
-        let ledger = Ledger::of(&Sources {
+        let mut ledger = Ledger::of(&Sources {
             previous: &previous,
             said: &fresh,
             entries,
+            goes_on,
             todo_tools: request.cleaner.todo_tools(),
             clean: &|text| request.clean(text),
         });
+        let following = match request.without {
+            Some(Part::Kept) => Vec::new(),
+            _ => request.heard(&request.span.following().collect::<Vec<_>>()),
+        };
+        if !goes_on && ledger.has_open_failures() {
+            ledger.learn_later(&request.heard(&request.span.turn_prefix()));
+        }
+        ledger.learn_later(&following);
         let excerpts = previous.iter().filter(|(section, _)| *section == Section::Excerpts);
         let carried =
             excerpts.filter_map(|(_, item)| sections::excerpt(item)).map(|(label, text)| carried(label, text));
         let said = carried.chain(fresh).collect();
-        Self { said, previous, ledger, request }
+        Self { said, previous, ledger, following, goes_on, request }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -105,14 +116,10 @@ impl<'a> Draft<'a> {
 
     /// Fills the room that the facts leave with lines of the conversation.
     fn fill<'i>(&'i self, items: &mut Items<'i>, measure: &dyn Fn(&str) -> u64) {
-        let Request { without, span, wishes, .. } = self.request;
-        let following = match without {
-            Some(Part::Kept) => Vec::new(),
-            _ => self.request.heard(&span.following().collect::<Vec<_>>()),
-        };
+        let Request { without, wishes, .. } = self.request;
         let root = root(&self.said);
         let context = Context {
-            following: &following,
+            following: &self.following,
             root,
             even: *without == Some(Part::Worth),
             known: &items.texts(),
@@ -161,43 +168,90 @@ impl<'a> Draft<'a> {
             let section = if rules { Section::Constraints } else { Section::Context };
             // The section tells the kind, too.
             let text = |text: &str| if cap < TINY { cues::without_label(text).to_owned() } else { text.to_owned() };
-            items.take(kind, order.into_iter().map(|held| (section, text(&held.statement.text))));
+            let texts: Vec<String> = order.into_iter().map(|held| text(&held.statement.text)).collect();
+            items.take_both_ends(kind, texts.into_iter().map(|text| (section, text)).collect());
         }
         let todo = |state: TodoState| {
             ledger.todos.iter().filter(move |todo| todo.state == state).map(|todo| clip(&todo.text, 240))
         };
         items.take(Kind::Open, todo(TodoState::Doing).map(|text| (Section::InProgress, text)));
         items.take(Kind::Open, todo(TodoState::Open).map(|text| (Section::NextSteps, text)));
+        // The request of a split turn comes after the steps that were listed before it.
+        if self.goes_on || self.request.span.turn_prefix().is_empty() {
+            items.take(Kind::Open, ledger.next.iter().map(|step| (Section::NextSteps, step.clone())));
+        }
         if ledger.todos.is_empty() {
-            let open = self.earlier(Section::NextSteps).filter(|step| !self.is_done(step));
+            // The step that an answer announced was the next one at that time.
+            let open =
+                self.earlier(Section::NextSteps).filter(|step| !ledger::is_announced(step) && !self.is_done(step));
             items.take(Kind::Open, open.map(|step| (Section::NextSteps, clip(step, 300))));
         }
-        let (open, solved): (Vec<_>, Vec<_>) = ledger.failures.iter().partition(|failure| !failure.resolved);
-        let chars = request_chars(cap);
-        if let Some(request) = ledger.requests.last() {
-            items.take(Kind::Latest, [(Section::InProgress, outcome_line(request, chars))]);
-        }
-        items.take_newest(Kind::Failures, open.into_iter().map(|it| (Section::Blocked, it.text())));
-        let before = &ledger.requests[..ledger.requests.len().saturating_sub(1)];
-        let outcome = |request: &ledger::Request| {
-            let section = if request.is_done() { Section::Done } else { Section::InProgress };
-            (section, outcome_line(request, chars))
-        };
-        items.take_newest(Kind::Requests, before.iter().map(outcome));
-        let earlier = [Section::Done, Section::InProgress].into_iter().flat_map(|section| self.earlier(section));
+        self.requests(items, cap);
         let finished = self.earlier(Section::NextSteps).filter(|step| ledger.todos.is_empty() && self.is_done(step));
-        items.take_newest(Kind::Earlier, earlier.chain(finished).map(|line| (Section::Done, clip(line, 320))));
+        let earlier = self.earlier(Section::Done).map(str::to_owned).chain(finished.map(str::to_owned));
+        items.take_newest(Kind::Earlier, earlier.map(|line| (Section::Done, clip(&line, 320))));
+        let goes_on = |line: &&str| ledger.requests.iter().all(|request| request.text != ledger::asked(line));
+        let open = self.earlier(Section::InProgress).filter(goes_on);
+        let section = |line: &str| if self.is_done(line) { Section::Done } else { Section::InProgress };
+        items.take_newest(Kind::Earlier, open.map(|line| (section(line), clip(line, 320))));
         items.take_newest(Kind::Earlier, todo(TodoState::Done).map(|text| (Section::Done, text)));
         items.take(Kind::Instructions, ledger.instructions.iter().map(|rule| (Section::Constraints, rule.clone())));
-        let solved = solved.into_iter().map(|it| (Section::Context, format!("failed, later worked – {}", it.text())));
-        items.take_newest(Kind::Solved, solved);
+        let past = ledger.failures.iter().filter(|failure| !failure.is_open()).map(|failure| {
+            let (section, mark) = failure.state.place();
+            (section, format!("{mark}{}", failure.text()))
+        });
+        items.take_newest(Kind::Solved, past);
         let decisions =
             self.earlier(Section::Decisions).map(|line| clip(line, 300)).chain(ledger.decisions.iter().cloned());
         items.take_newest(Kind::Decisions, decisions.map(|line| (Section::Decisions, line)));
-        if let Some(said) = &ledger.last_words {
-            let chars = (cap as usize * 2 / 5).clamp(120, 2_000);
-            items.take(Kind::Last, [(Section::Excerpts, format!("{LAST}: {}", head_and_end(said.trim(), chars)))]);
+        if let Some(said) = self.last_words(cap) {
+            items.take(Kind::Last, [(Section::Excerpts, format!("{LAST}: {said}"))]);
         }
+    }
+
+    /// Takes the requests, the latest one first, and the failures that are open.
+    fn requests(&self, items: &mut Items<'_>, cap: u64) {
+        let chars = request_chars(cap);
+        // The goal stands above, and the last words below.
+        let goal = self.goal();
+        let last = self.last_words(cap).filter(|_| cap >= AMPLE).unwrap_or_default();
+        let line = |request: &ledger::Request| {
+            let is_goal = goal == Some(&request.text);
+            let outcome = request.outcome.as_deref();
+            let is_said_below =
+                |outcome: &&str| is_goal && self.goes_on && last.contains(outcome.trim_end_matches(" …"));
+            let asked = clip(&request.text, if is_goal { SHORT_GOAL.min(chars) } else { chars });
+            let asked = if request.is_stopped() { format!("{asked} (interrupted)") } else { asked };
+            match outcome.filter(|outcome| !is_said_below(outcome)) {
+                Some(outcome) => format!("{asked} → {}", clip(outcome, chars * 2 / 3)),
+                None => asked,
+            }
+        };
+        let Some((latest, before)) = self.ledger.requests.split_last() else {
+            return self.open_failures(items);
+        };
+        let is_open = self.goes_on || !latest.is_done();
+        let section = if is_open { Section::InProgress } else { Section::Done };
+        items.take(Kind::Latest, [(section, line(latest))]);
+        if let Some(command) = self.ledger.last_command.as_deref().filter(|_| self.goes_on) {
+            items.take(Kind::Latest, [(Section::Context, format!("{LAST_COMMAND}{command}"))]);
+        }
+        self.open_failures(items);
+        let with_section = |request: &ledger::Request| {
+            (if request.is_done() { Section::Done } else { Section::InProgress }, line(request))
+        };
+        items.take_newest(Kind::Requests, before.iter().map(with_section));
+    }
+
+    /// The last words as the summary shows them: about the share of their kind.
+    fn last_words(&self, cap: u64) -> Option<String> {
+        let chars = (cap as usize * 2 / 5).clamp(120, 2_000);
+        self.ledger.last_words.as_deref().map(|said| head_and_end(said.trim(), chars))
+    }
+
+    fn open_failures(&self, items: &mut Items<'_>) {
+        let open = self.ledger.failures.iter().filter(|failure| failure.is_open());
+        items.take_newest(Kind::Failures, open.map(|failure| (Section::Blocked, failure.text())));
     }
 
     /// Whether a step of the previous summary is done: the agent said so, with most of its words.
@@ -223,6 +277,9 @@ impl<'a> Draft<'a> {
     }
 }
 
+/// Length of the goal where it stands among the requests, in characters.
+const SHORT_GOAL: usize = 60;
+
 /// Times that the room of a summary is filled.
 const REFILLS: usize = 4;
 
@@ -234,79 +291,6 @@ fn carried(label: &str, text: String) -> Said {
         _ => (Speaker::Aside, label),
     };
     Said { carried: true, ..Said::new(speaker, Clean::assembled(label), Clean::assembled(text)) }
-}
-
-/// The lines that were taken, those of one label together.
-fn excerpts(said: &[Said], picked: &[Picked<'_>], root: Option<&str>) -> Vec<String> {
-    let key = |line: &Picked<'_>| (&said[line.piece].label, is_prose(&said[line.piece]));
-    picked
-        .chunk_by(|one, other| key(one) == key(other))
-        .flat_map(|lines| match is_prose(&said[lines[0].piece]) {
-            // Each thing that was said stands by itself.
-            true => {
-                lines.chunk_by(|one, other| one.piece == other.piece).map(|lines| excerpt(said, lines, root)).collect()
-            }
-            false => vec![excerpt(said, lines, root)],
-        })
-        .collect()
-}
-
-fn is_prose(piece: &Said) -> bool {
-    matches!(piece.speaker, Speaker::User | Speaker::Assistant | Speaker::Instructions)
-}
-
-/// Lines under the label of their piece, with their numbers in a file that was read: prose as it was said, output and files
-/// in a fence.
-fn excerpt(said: &[Said], lines: &[Picked<'_>], root: Option<&str>) -> String {
-    let piece = &said[lines[0].piece];
-    let label = match root {
-        _ if says_its_label(piece, lines[0].text) => piece.label.split(' ').next().unwrap_or_default().to_owned(),
-        Some(root) => piece.label.replace(root, ""),
-        None => piece.label.to_string(),
-    };
-    let numbers: Vec<usize> = lines.iter().filter_map(|line| line.number).collect();
-    let label = match numbers.len() == lines.len() {
-        true => format!("{label}:{}", read_lines::short(&numbers)),
-        false => label,
-    };
-    let prose = is_prose(piece);
-    match lines {
-        [line] if prose => format!("{label}: {line}"),
-        [line] if !line.text.contains('`') => format!("{label}: `{line}`"),
-        _ => {
-            // A fence is longer than those inside.
-            let ticks = if lines.iter().any(|line| line.text.starts_with("```")) { "````" } else { "```" };
-            let fence = if prose { String::new() } else { format!("\n{ticks}") };
-            let body: String = lines.iter().map(|line| format!("\n{line}")).collect();
-            format!("{label}:{fence}{body}{fence}")
-        }
-    }
-}
-
-/// Whether a line of a call begins with the argument that its label has clipped.
-fn says_its_label(piece: &Said, line: &str) -> bool {
-    let clipped = piece.label.split_once(' ').and_then(|(_, argument)| argument.strip_suffix('…'));
-    piece.speaker == Speaker::Call
-        && clipped
-            .zip(line.split_once(": "))
-            .is_some_and(|(clipped, (_, argument))| argument.starts_with(clipped.trim_end()))
-}
-
-/// The folder that most paths in labels are below, with its last slash. Excerpts leave it out.
-fn root(said: &[Said]) -> Option<&str> {
-    let paths: Vec<&str> = said
-        .iter()
-        .flat_map(|piece| piece.label.split_whitespace().filter(|word| word.starts_with('/') && word.len() > 8))
-        .collect();
-    let mut count: HashMap<&str, usize> = HashMap::new();
-    for path in &paths {
-        for (at, _) in path.match_indices('/').skip(1) {
-            *count.entry(&path[..=at]).or_default() += 1;
-        }
-    }
-    let most = paths.len() * 3 / 5;
-    let fits = |(root, count): &(&str, usize)| *count > most && *count > 2 && root.len() > 8;
-    count.into_iter().filter(fits).map(|(root, _)| root).max_by_key(|root| (root.len(), *root))
 }
 
 /// The beginning and the end of a text in whole lines, at most about `chars` characters, with an ellipsis between.
@@ -348,14 +332,6 @@ fn request_chars(cap: u64) -> usize {
     }
 }
 
-fn outcome_line(request: &ledger::Request, chars: usize) -> String {
-    let asked = clip(&request.text, chars);
-    match &request.outcome {
-        Some(outcome) => format!("{asked} → {}", clip(outcome, chars * 2 / 3)),
-        None => asked,
-    }
-}
-
 impl Wishes<'_> {
     /// The words of the wishes that lines are chosen by.
     fn words(&self) -> Vec<String> {
@@ -371,26 +347,6 @@ impl Wishes<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_folder_of_most_paths_is_left_out() {
-        let said = |label: &str| Said::new(Speaker::Call, Clean::assembled(label), Clean::assembled("x"));
-        let below = ["read /home/ana/shop/a.rs", "edit /home/ana/shop/src/b.rs", "read /home/ana/shop/c.rs", "ls"];
-        let below = below.map(said);
-        assert_eq!(root(&below), Some("/home/ana/shop/"));
-        assert_eq!(root(&below[..2]), None, "of two paths there is no most");
-        let apart = ["read /home/ana/a.rs", "read /etc/hosts.conf", "read /opt/tools/b.rs"].map(said);
-        assert_eq!(root(&apart), None);
-    }
-
-    #[test]
-    fn a_clipped_label_is_left_out_before_the_line_that_has_it() {
-        let said = |label: &str| Said::new(Speaker::Call, Clean::assembled(label), Clean::assembled("x"));
-        let line = "command: git log --format=%H src/main.rs";
-        assert!(says_its_label(&said("bash git log …"), line));
-        assert!(!says_its_label(&said("bash git log …"), "description: the newest commits"));
-        assert!(!says_its_label(&said("bash git log --format=%H src/main.rs"), line), "nothing is clipped");
-    }
 
     #[test]
     fn the_middle_of_long_last_words_is_left_out_line_by_line() {

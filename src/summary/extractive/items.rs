@@ -41,7 +41,7 @@ pub(super) enum Kind {
 pub(super) const TINY: u64 = 900;
 
 /// A summary in tokens that has room for everything else beside the statements of the user.
-const AMPLE: u64 = 2_000;
+pub(super) const AMPLE: u64 = 2_000;
 
 /// A share, in hundredths, that is `tiny` in a tiny summary and `ample` in one with ample room.
 fn between(cap: u64, tiny: u64, ample: u64) -> u64 {
@@ -86,7 +86,7 @@ impl Kind {
             Self::Earlier => 8,
             Self::Last => 8,
             Self::Instructions => 10,
-            Self::Solved => 3,
+            Self::Solved => 6,
             Self::Decisions => 6,
             Self::Lines => 100,
         }
@@ -159,6 +159,26 @@ impl<'a> Items<'a> {
         }
     }
 
+    /// Takes these items, which are in their order. Where there is no room for all, the first ones and the last ones are taken.
+    pub(super) fn take_both_ends(&mut self, kind: Kind, items: Vec<(Section, String)>) {
+        let room = self.cap * kind.share(self.cap) / 100;
+        let all = items.len();
+        let (mut used, mut first, mut last) = (0, 0, 0);
+        while first + last < all && used < room {
+            // Two of three are of the first ones: the rules of the first message hold longest.
+            let takes_first = first <= last * 2;
+            let at = if takes_first { first } else { all - 1 - last };
+            used += self.cost(items[at].0, &items[at].1);
+            if takes_first {
+                first += 1
+            } else {
+                last += 1
+            };
+        }
+        let chosen = items.into_iter().enumerate().filter(|(at, _)| *at < first || *at >= all - last);
+        self.take(kind, chosen.map(|(_, item)| item));
+    }
+
     /// Takes the newest of these items, which are in their order.
     pub(super) fn take_newest(&mut self, kind: Kind, items: impl IntoIterator<Item = (Section, String)>) {
         let mut newest: Vec<_> = items.into_iter().collect();
@@ -207,9 +227,15 @@ impl<'a> Items<'a> {
     }
 
     fn render(&self) -> String {
-        // The last words stand after the other excerpts.
+        // Under a heading the oldest items stand first, and the last words after the other excerpts.
+        let age = |kind: Kind| match kind {
+            Kind::Earlier => 0,
+            Kind::Latest => 2,
+            Kind::Last => 3,
+            _ => 1,
+        };
         let mut items: Vec<&Item> = self.items.iter().collect();
-        items.sort_by_key(|item| (item.section, item.kind == Kind::Last));
+        items.sort_by_key(|item| (item.section, age(item.kind)));
         let items: Vec<(Section, String)> = items.into_iter().map(|item| (item.section, item.text.clone())).collect();
         let excerpts = match self.root {
             _ if self.cap < TINY => ":".to_owned(),
@@ -237,6 +263,19 @@ impl<'a> Items<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_too_many_items_both_ends_are_taken() {
+        let measure = |text: &str| text.len() as u64 / 4;
+        let mut items = Items::new(1_000, None, &measure);
+        let rules = (0..500).map(|at| (Section::Constraints, format!("never touch folder number {at}"))).collect();
+        items.take_both_ends(Kind::Rules, rules);
+        let texts = items.texts();
+        let has = |at: usize| texts.contains(&format!("never touch folder number {at}"));
+        assert!(has(0) && has(499) && !has(250) && texts.len() > 20, "{texts:?}");
+        let place = |at: usize| texts.iter().position(|text| text.ends_with(&format!(" {at}")));
+        assert!(place(0) < place(499), "in their order");
+    }
 
     #[test]
     fn the_share_of_statements_falls_without_a_step() {

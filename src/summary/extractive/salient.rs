@@ -24,10 +24,24 @@ pub(super) struct Picked<'a> {
     pub piece: usize,
     /// The line, or a part of a long one.
     pub text: &'a str,
+    /// The blanks at the beginning of the line.
+    pub indent: &'a str,
+    /// Its place among the lines of the piece.
+    pub line: usize,
     /// Its number in the file that was read.
     pub number: Option<usize>,
+    /// Whether it is a line of code among prose.
+    pub code: bool,
     /// Whether the line has more before the part, and after it.
-    more: (bool, bool),
+    pub more: (bool, bool),
+}
+
+#[cfg(test)]
+impl<'a> Picked<'a> {
+    /// A line that is taken as a whole.
+    pub(super) fn whole(piece: usize, text: &'a str) -> Self {
+        Self { piece, text, indent: "", line: 0, number: None, code: false, more: (false, false) }
+    }
 }
 
 impl fmt::Display for Picked<'_> {
@@ -39,6 +53,8 @@ impl fmt::Display for Picked<'_> {
 
 /// A longer line is divided into parts of about this many characters.
 const LONGEST: usize = 90;
+/// A longer word is cut, in characters: a path or an address is not.
+const LONGEST_WORD: usize = 400;
 /// Shorter lines say nothing by themselves.
 const SHORTEST: usize = 8;
 /// The worth of a line that an earlier summary has, to that of another with the same names.
@@ -108,7 +124,7 @@ impl<'a> Picker<'a> {
         let covered: HashSet<u32> = known.filter_map(|name| index.id(name)).collect();
         let scored = |(at, line): (usize, &Line<'_>)| Ranked { score: line.score(&index, &covered), at };
         let heap = lines.iter().enumerate().map(scored).filter(|ranked| ranked.score > 0.0).collect();
-        let is_output = |at: &usize| matches!(said[lines[*at].piece].speaker, Speaker::Result { .. });
+        let is_output = |at: &usize| matches!(said[lines[*at].picked.piece].speaker, Speaker::Result { .. });
         let (output, spoken): (Vec<usize>, Vec<usize>) = (0..lines.len()).partition(is_output);
         let rest = output.into_iter().chain(spoken).collect();
         Self {
@@ -161,16 +177,16 @@ impl<'a> Picker<'a> {
     /// Takes a line if it fits.
     fn take_line(&mut self, at: usize, left: &mut u64) -> bool {
         let line = &self.lines[at];
-        let label = &self.said[line.piece].label;
-        let first = !self.labelled.contains(&line.piece);
+        let label = &self.said[line.picked.piece].label;
+        let first = !self.labelled.contains(&line.picked.piece);
         // A mark, the end of the line, and a label with a fence.
-        let cost = (self.measure)(&line.picked().to_string()) + 2 + if first { (self.measure)(label) + 4 } else { 0 };
+        let cost = (self.measure)(&line.picked.to_string()) + 2 + if first { (self.measure)(label) + 4 } else { 0 };
         if cost > *left {
             return false;
         }
         *left -= cost;
         if first {
-            self.labelled.insert(line.piece);
+            self.labelled.insert(line.picked.piece);
             // A path below the folder is not there as a whole, and a name without company says nothing.
             let root = self.root.map(|root| root.trim_start_matches('/'));
             let whole = |name: &&str| !root.is_some_and(|root| name.starts_with(root)) && tells(label, name);
@@ -189,18 +205,56 @@ impl<'a> Picker<'a> {
         while left > 0
             && let Some(at) = self.picked.pop()
         {
-            left = left.saturating_sub((self.measure)(self.lines[at].text) + 1);
+            left = left.saturating_sub((self.measure)(self.lines[at].picked.text) + 1);
             gave = true;
         }
         gave
     }
 
-    /// The lines that were taken, in the order in which they were said.
+    /// The lines that were taken, in the order in which they were said. Parts of one line that stand side by side are one, and a
+    /// line that only announces the next one stands with it or not at all.
     pub(super) fn picked(&self) -> Vec<Picked<'a>> {
-        let mut picked = self.picked.clone();
-        picked.sort_unstable();
-        picked.into_iter().map(|at| &self.lines[at]).map(Line::picked).collect()
+        let mut order = self.picked.clone();
+        order.sort_unstable();
+        let mut picked: Vec<Picked<'a>> = Vec::with_capacity(order.len());
+        for line in order.into_iter().map(|at| &self.lines[at]) {
+            let next = line.picked;
+            match picked.last_mut().and_then(|last| Some((joined(&self.said[next.piece].text, last, &next)?, last))) {
+                Some((text, last)) => (last.text, last.more) = (text, (last.more.0, next.more.1)),
+                None => picked.push(next),
+            }
+        }
+        let announces = |line: &Picked<'_>| self.is_spoken(line.piece) && line.text.ends_with([':', '：']);
+        let stays: Vec<bool> = (0..picked.len())
+            .map(|at| {
+                let goes_on = picked
+                    .get(at + 1)
+                    .is_some_and(|next| next.piece == picked[at].piece && next.line <= picked[at].line + NEAR);
+                goes_on || !announces(&picked[at])
+            })
+            .collect();
+        let mut stays = stays.into_iter();
+        picked.retain(|_| stays.next() == Some(true));
+        picked
     }
+
+    fn is_spoken(&self, piece: usize) -> bool {
+        matches!(self.said[piece].speaker, Speaker::User | Speaker::Assistant)
+    }
+}
+
+/// The distance of a line from the one that announces it, in lines: an empty line may stand between.
+const NEAR: usize = 2;
+
+/// The text of two parts of one line with nothing but blanks between them.
+fn joined<'a>(text: &'a str, one: &Picked<'a>, other: &Picked<'a>) -> Option<&'a str> {
+    if (one.piece, one.line) != (other.piece, other.line) {
+        return None;
+    }
+    let place = |part: &str| part.as_ptr().addr() - text.as_ptr().addr();
+    let (start, end) = (place(one.text), place(one.text) + one.text.len());
+    let between = text.get(end..place(other.text))?;
+    between.trim().is_empty().then(|| text.get(start..place(other.text) + other.text.len())).flatten()
 }
 
 struct Ranked {
@@ -226,10 +280,7 @@ impl PartialEq for Ranked {
 impl Eq for Ranked {}
 
 struct Line<'a> {
-    piece: usize,
-    text: &'a str,
-    number: Option<usize>,
-    more: (bool, bool),
+    picked: Picked<'a>,
     names: Vec<u32>,
     /// In tokens.
     cost: f64,
@@ -238,10 +289,6 @@ struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    fn picked(&self) -> Picked<'a> {
-        Picked { piece: self.piece, text: self.text, number: self.number, more: self.more }
-    }
-
     fn score(&self, index: &Worth<'_>, covered: &HashSet<u32>) -> f64 {
         let new = self.names.iter().filter(|name| !covered.contains(name));
         let worth: f64 = new.map(|&name| f64::from(index.worth(name))).sum();
@@ -269,38 +316,75 @@ fn lines<'a>(index: &Worth<'_>, said: &'a [Said], context: &Context<'_>) -> Vec<
             newest.insert(call, piece);
         }
     }
+    let gone = gone(said);
     for (piece, it) in said.iter().enumerate() {
         if it.speaker == Speaker::Instructions || it.call.is_some_and(|call| newest[&call] != piece) {
             continue;
         }
         let spoken = matches!(it.speaker, Speaker::User | Speaker::Assistant);
-        let numbered = |at: usize| it.numbers.and_then(|numbers| numbers.number(at));
-        let all = it.text.lines().enumerate();
-        for (number, line, more) in
-            all.flat_map(|(at, line)| parts(line.trim()).map(move |(part, more)| (numbered(at), part, more)))
-        {
-            if line.len() < SHORTEST || !known.insert(line) {
+        let path = path_of(it);
+        let is_gone = |line: &str| {
+            let line = line.trim_start_matches('+').trim();
+            path.is_some_and(|path| gone.get(&(path, line)).is_some_and(|by| *by > piece))
+        };
+        let mut fenced = false;
+        for (at, whole) in it.text.lines().enumerate() {
+            let line = whole.trim();
+            let fence = spoken && line.starts_with("```");
+            fenced ^= fence;
+            if fence || is_gone(line) {
                 continue;
             }
-            if spoken && ((context.stale)(line) || is_known(without_label(line))) {
-                continue;
+            for (text, more) in parts(line) {
+                if text.len() < SHORTEST || !known.insert(text) {
+                    continue;
+                }
+                if spoken && ((context.stale)(text) || is_known(without_label(text))) {
+                    continue;
+                }
+                let mut ids: Vec<u32> =
+                    names(text).filter(|name| tells(text, name)).filter_map(|name| index.id(name)).collect();
+                ids.sort_unstable();
+                ids.dedup();
+                if ids.len() > MOST_NAMES || is_head_of_diff(text) {
+                    ids.clear();
+                }
+                let focused = !focus.is_empty() && {
+                    let lower = text.to_lowercase();
+                    focus.iter().any(|word| lower.contains(word.as_str()))
+                };
+                let indent = if more.0 { "" } else { &whole[..whole.len() - whole.trim_start().len()] };
+                let number = it.numbers.and_then(|numbers| numbers.number(at));
+                let picked = Picked { piece, text, indent, line: at, number, code: spoken && fenced, more };
+                let cost = price(text) + LINE_OVERHEAD;
+                lines.push(Line { picked, names: ids, cost, focused, carried: it.carried });
             }
-            let mut ids: Vec<u32> =
-                names(line).filter(|name| tells(line, name)).filter_map(|name| index.id(name)).collect();
-            ids.sort_unstable();
-            ids.dedup();
-            if ids.len() > MOST_NAMES {
-                ids.clear();
-            }
-            let focused = !focus.is_empty() && {
-                let lower = line.to_lowercase();
-                focus.iter().any(|word| lower.contains(word.as_str()))
-            };
-            let cost = price(line) + LINE_OVERHEAD;
-            lines.push(Line { piece, text: line, number, more, names: ids, cost, focused, carried: it.carried });
         }
     }
     lines
+}
+
+/// Whether a line is a head of a diff, which names a file and says nothing of it.
+fn is_head_of_diff(line: &str) -> bool {
+    const HEADS: [&str; 6] = ["diff --git ", "index ", "--- a/", "+++ b/", "*** Update File: ", "@@ "];
+    HEADS.iter().any(|head| line.starts_with(head)) && !line.ends_with('.')
+}
+
+/// The file that a call or a result is about.
+fn path_of(piece: &Said) -> Option<&str> {
+    let is_call = matches!(piece.speaker, Speaker::Call | Speaker::Result { failed: false });
+    piece.label.split_once(' ').map(|(_, path)| path).filter(|path| is_call && !path.contains(' '))
+}
+
+/// The lines of files that edits took out, each with the last of these edits.
+fn gone(said: &[Said]) -> HashMap<(&str, &str), usize> {
+    let mut gone = HashMap::new();
+    for (piece, it) in said.iter().enumerate().filter(|(_, it)| !it.gone.is_empty()) {
+        if let Some(path) = path_of(it) {
+            gone.extend(it.gone.lines().map(|line| ((path, line), piece)));
+        }
+    }
+    gone
 }
 
 /// Whether a line has words beside a name in it that say something of the name.
@@ -346,8 +430,17 @@ fn part_end(line: &str) -> usize {
     }
     let head = text::head(line, LONGEST);
     let after = |mark: &str| head.rfind(mark).map(|at| at + mark.len()).filter(|end| *end > head.len() / 3);
-    let ends = [". ", "; ", " && ", "? ", "! ", ", ", " ", ",", ";"];
-    ends.iter().find_map(|mark| after(mark)).unwrap_or(head.len())
+    let ends = [". ", "; ", " && ", "? ", "! ", ", ", " "];
+    if let Some(end) = ends.iter().find_map(|mark| after(mark)) {
+        return end;
+    }
+    // A path or an address is one word.
+    let word = text::head(&line[head.len()..], LONGEST_WORD);
+    match word.find(char::is_whitespace) {
+        Some(end) => head.len() + end,
+        None if head.len() + word.len() == line.len() => line.len(),
+        None => [",", ";", "}", ")"].iter().find_map(|mark| after(mark)).unwrap_or(head.len()),
+    }
 }
 
 #[cfg(test)]
@@ -446,10 +539,37 @@ mod tests {
         assert!(found.len() > 2 && found.iter().all(|(part, _)| part.chars().count() <= LONGEST), "{found:?}");
         assert_eq!(found.iter().map(|(part, _)| *part).collect::<Vec<_>>().join(" "), long.trim());
         assert_eq!((found[0].1, found[1].1, found[found.len() - 1].1), ((false, true), (true, true), (true, false)));
-        let part = Picked { piece: 0, text: "b", number: None, more: (true, true) };
+        let part = Picked { more: (true, true), ..Picked::whole(0, "b") };
         assert_eq!(part.to_string(), "… b …");
         assert_eq!(parts("short").collect::<Vec<_>>(), [("short", (false, false))]);
         assert_eq!(parts("").count(), 0);
+        let address = format!("at https://example.org/{} it is", "long/".repeat(40));
+        assert!(parts(&address).any(|(part, _)| part.contains("https") && part.ends_with('/')), "an address is whole");
+    }
+
+    #[test]
+    fn parts_side_by_side_are_one_line_and_an_announcement_stands_with_its_line() {
+        let long = format!("the long_name stands here, {} and the other_name stands there", "words, ".repeat(20));
+        let said =
+            [said(RESULT, &long), said(Speaker::Assistant, "The root_cause is this one:\n\n- the lock_file is stale")];
+        let all = picked(&said, 1_000, &[], &[]);
+        assert_eq!(all, [&*long, "The root_cause is this one:", "- the lock_file is stale"]);
+        let known = ["- the lock_file is stale".to_owned()];
+        assert_eq!(picked(&said[1..], 1_000, &known, &[]), [""; 0]);
+    }
+
+    #[test]
+    fn lines_that_a_later_edit_took_out_are_left_out() {
+        let call = |label: &str, text: &str, gone: &str| Said {
+            gone: Clean::assembled(gone),
+            ..Said::new(Speaker::Call, Clean::assembled(label), Clean::assembled(text))
+        };
+        let said = [
+            call("edit a.rs", "let first_name = 1;", ""),
+            call("edit a.rs", "let second_name = 2;", "let first_name = 1;"),
+            call("edit b.rs", "let other_name = 3;", "let second_name = 2;"),
+        ];
+        assert_eq!(picked(&said, 1_000, &[], &[]), ["let second_name = 2;", "let other_name = 3;"]);
     }
 
     #[test]

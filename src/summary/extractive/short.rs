@@ -11,20 +11,26 @@ use crate::{
 pub(super) fn of(history: &Draft<'_>, prefix: &Draft<'_>, files: &FileLists) -> Clean {
     let goal = history.goal().or_else(|| prefix.goal()).unwrap_or("The conversation so far");
     let requests = || prefix.ledger.requests.iter().rev().chain(history.ledger.requests.iter().rev());
-    let latest = requests().next().map(|request| clip(&request.text, 90)).filter(|latest| clip(goal, 90) != *latest);
-    let outcome = requests().find_map(|request| request.outcome.as_deref()).map(|outcome| clip(outcome, 90));
+    let latest = requests().next();
+    let asked = latest.map(|request| clip(&request.text, 90)).filter(|asked| clip(goal, 90) != *asked);
+    let outcome = match &asked {
+        Some(_) => latest.and_then(|request| request.outcome.as_deref()),
+        None => requests().find_map(|request| request.outcome.as_deref()),
+    };
+    let outcome = outcome.map(|outcome| clip(outcome, 90));
     let both = || [prefix, history].into_iter();
     let open = both().map(|part| part.ledger.todos.iter().filter(|todo| todo.state != TodoState::Done).count()).max();
-    let failing = both().find_map(|part| part.ledger.failures.iter().rev().find(|failure| !failure.resolved));
+    let failing = both().find_map(|part| part.ledger.failures.iter().rev().find(|failure| failure.is_open()));
     let changed = files.modified_files.len() as u64 + files.modified_files_left_out;
     let mut stands: Vec<String> = Vec::new();
-    match (latest, outcome) {
-        (Some(latest), _) => stands.push(format!("last asked: {}", bare(&latest))),
+    match (asked, outcome) {
+        (Some(asked), Some(outcome)) => stands.push(format!("last asked: {} – {}", bare(&asked), bare(&outcome))),
+        (Some(asked), None) => stands.push(format!("last asked: {}", bare(&asked))),
         (None, Some(outcome)) => stands.push(format!("so far: {}", bare(&outcome))),
         (None, None) => {}
     }
     if let Some(failing) = failing {
-        stands.push(format!("failing: {}", bare(&clip(&failing.label, 50))));
+        stands.push(format!("failing: {}", named(&failing.label)));
     }
     match open.unwrap_or_default() {
         0 => {}
@@ -46,6 +52,16 @@ pub(super) fn of(history: &Draft<'_>, prefix: &Draft<'_>, files: &FileLists) -> 
         second.replace_range(..1, &first);
     }
     Clean::assembled(format!("{first} {}", ended(&second)))
+}
+
+/// A call by its tool and its argument. A path is its file.
+fn named(label: &str) -> String {
+    match label.split_once(' ') {
+        Some((tool, path)) if path.contains('/') && !path.contains(' ') => {
+            format!("{tool} {}", path.trim_end_matches('/').rsplit('/').next().unwrap_or(path))
+        }
+        _ => bare(&clip(label, 60)).to_owned(),
+    }
 }
 
 fn bare(text: &str) -> &str {

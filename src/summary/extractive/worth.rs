@@ -75,7 +75,11 @@ impl<'a> Worth<'a> {
                         Speaker::User => it.by_user = true,
                         Speaker::Assistant => it.by_agent = true,
                         Speaker::Call => it.in_call = true,
-                        Speaker::Result { .. } | Speaker::Branch | Speaker::Aside | Speaker::Instructions => {}
+                        Speaker::Result { .. }
+                        | Speaker::Branch
+                        | Speaker::Aside
+                        | Speaker::Instructions
+                        | Speaker::Stop => {}
                     }
                 }
             }

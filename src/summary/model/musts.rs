@@ -6,7 +6,7 @@ use crate::{
     redact::Clean,
     summary::{
         heard,
-        ledger::{Held, Ledger, Sources},
+        ledger::{Failure, Held, Ledger, Sources},
         prose::clip,
         sections::{self, Section},
         statements,
@@ -67,14 +67,14 @@ pub fn musts(
     let of_goal: Vec<_> = of_goal.map(|it| (Section::Constraints, it.text)).collect();
     previous.extend(of_goal);
     let heard = heard::listen(entries, clean, stop);
-    let ledger = Ledger::of(&Sources { previous: &previous, said: &heard, entries, todo_tools, clean });
+    let ledger = Ledger::of(&Sources { previous: &previous, said: &heard, entries, goes_on: false, todo_tools, clean });
     let is_rule = |held: &Held| match held.carried {
         true => held.statement.kind <= statements::Kind::Wish,
         false => commands(&held.statement.text),
     };
     let rules = ledger.statements.into_iter().filter(is_rule).map(|held| text::one_line(&held.statement.text, LONGEST));
     let must = |heading: Heading| move |text: String| Must { heading, text };
-    let errors: Vec<_> = ledger.failures.into_iter().filter(|failure| !failure.resolved).collect();
+    let errors: Vec<_> = ledger.failures.into_iter().filter(Failure::is_open).collect();
     let errors = errors.into_iter().rev().take(MOST_ERRORS).map(|it| it.text());
     let errors = errors.collect::<Vec<_>>().into_iter().rev();
     let open =

@@ -1,0 +1,252 @@
+//! Failures of tools: the line that says what failed, and whether it was solved since.
+
+use crate::summary::{
+    heard::{Run, Said, runs},
+    prose::clip,
+    sections::Section,
+};
+use std::sync::{Arc, LazyLock};
+
+/// Something that failed.
+#[derive(Debug, Clone)]
+pub(in crate::summary) struct Failure {
+    pub label: String,
+    pub line: String,
+    pub state: State,
+    runs: Arc<[Run]>,
+}
+
+/// The state of a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::summary) enum State {
+    /// Nothing says that it is solved.
+    Open,
+    /// The work went on without it, or the same failed in another way later.
+    Earlier,
+    /// The same was tried again later and worked.
+    Solved,
+}
+
+impl State {
+    /// The section of a summary with the failures of this state, and their mark.
+    pub(in crate::summary) fn place(self) -> (Section, &'static str) {
+        match self {
+            Self::Open => (Section::Blocked, ""),
+            Self::Earlier => (Section::Context, "failed earlier – "),
+            Self::Solved => (Section::Context, "failed, later worked – "),
+        }
+    }
+}
+
+/// Longest line of a failure, in characters.
+const LONGEST: usize = 240;
+
+impl Failure {
+    /// The failure in an item of an earlier summary.
+    pub(super) fn carried(section: Section, text: &str) -> Option<Self> {
+        let state = [State::Earlier, State::Solved, State::Open].into_iter().find(|state| {
+            let (place, mark) = state.place();
+            place == section && text.starts_with(mark)
+        })?;
+        let text = text.strip_prefix(state.place().1).unwrap_or(text);
+        let (label, line) = text.split_once(": ").unwrap_or(("", text));
+        Some(Self { label: label.to_owned(), line: line.to_owned(), state, runs: runs_of_label(label) })
+    }
+
+    /// The failure that a result reports. `None` where it says nothing: grep and the like fail by finding nothing.
+    pub(super) fn of(piece: &Said) -> Option<Self> {
+        let telling = telling_line(&piece.text);
+        // After a colon the next line has the message.
+        let next = piece
+            .text
+            .split_once(telling)
+            .and_then(|(_, after)| after.lines().map(str::trim).find(|line| !line.is_empty()));
+        let telling = telling.trim_start_matches("<tool_use_error>").trim_end_matches("</tool_use_error>");
+        let line = match next.filter(|_| telling.ends_with(':')) {
+            Some(next) => clip(&format!("{telling} {next}"), LONGEST),
+            None => clip(telling, LONGEST),
+        };
+        let says_nothing = line.is_empty()
+            || line.starts_with("(no output)")
+            || only_failed(&line)
+            || line.starts_with("The user doesn't want");
+        let (label, runs) = (piece.label.to_string(), runs_of(piece));
+        (!says_nothing).then_some(Self { label, line, state: State::Open, runs })
+    }
+
+    /// The failure on one line.
+    pub(in crate::summary) fn text(&self) -> String {
+        if self.label.is_empty() { self.line.clone() } else { format!("{}: {}", self.label, self.line) }
+    }
+
+    /// Whether nothing says that it is solved.
+    pub(in crate::summary) fn is_open(&self) -> bool {
+        self.state == State::Open
+    }
+
+    /// Whether another failure is the same.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        self.label == other.label && self.line == other.line
+    }
+
+    /// Learns that the same call failed in another way: it came further, or broke elsewhere.
+    pub(super) fn failed_again(&mut self, later: &Self) {
+        if self.is_open() && !self.label.is_empty() && self.label == later.label && self.runs == later.runs {
+            self.state = State::Earlier;
+        }
+    }
+
+    /// Learns that a call worked.
+    pub(super) fn worked(&mut self, by: &Worked) {
+        if self.state == State::Solved {
+            return;
+        }
+        if self.failed_run().is_some_and(|failed| by.runs.iter().any(|run| run.covers(failed))) {
+            self.state = State::Solved;
+        } else if self.is_open() && self.only_looked() {
+            // Looking for something in vain blocks nothing once the work goes on.
+            self.state = State::Earlier;
+        }
+    }
+
+    /// Learns that the turn ended with an answer that claims success. A check that failed last has to pass for that.
+    pub(super) fn turn_succeeded(&mut self) {
+        if self.is_open() && !self.runs.iter().any(Run::checks) {
+            self.state = State::Earlier;
+        }
+    }
+
+    /// The program that failed: the last one that does not only look, most often.
+    fn failed_run(&self) -> Option<&Run> {
+        self.runs.iter().rev().find(|run| !run.only_looks()).or(self.runs.last())
+    }
+
+    fn only_looked(&self) -> bool {
+        !self.runs.is_empty() && self.runs.iter().all(|run| run.only_looks() || run.alternative)
+    }
+}
+
+/// A call that worked.
+pub(super) struct Worked {
+    runs: Vec<Run>,
+}
+
+impl Worked {
+    pub(super) fn by(piece: &Said) -> Self {
+        // Of two alternatives it is not known which one worked, and the end of a script or a pipe may hide a failure.
+        // A check whose exit code is hidden has to say that it passed.
+        let (fails, passes) = (admits_failure(&piece.text), says_passed(&piece.text));
+        let is_certain = |run: &&Run| !run.alternative && (!run.hidden || !fails && (passes || !run.checks()));
+        Self { runs: runs_of(piece).iter().filter(is_certain).cloned().collect() }
+    }
+}
+
+/// Whether a check failed though its call is said to have worked: a pipe or the rest of a script hides its exit code.
+pub(super) fn is_hidden_failure(piece: &Said) -> bool {
+    static VERDICT: LazyLock<regex::Regex> = LazyLock::new(|| {
+        regex::Regex::new(
+            r"(?m)test result: FAILED|\b[1-9]\d* (?:tests? )?failed\b|^--- FAIL|^FAILED |could not compile",
+        )
+        .expect("a fixed pattern")
+    });
+    piece.runs.iter().any(|run| run.hidden && run.checks()) && VERDICT.is_match(&piece.text)
+}
+
+fn runs_of(piece: &Said) -> Arc<[Run]> {
+    if piece.runs.is_empty() { runs_of_label(&piece.label) } else { piece.runs.clone() }
+}
+
+/// The runs that a label names, of which the commands are not known otherwise: the tool, and its argument as that of a shell.
+fn runs_of_label(label: &str) -> Arc<[Run]> {
+    const SHELLS: [&str; 6] = ["bash", "shell", "exec", "exec_command", "run", "terminal"];
+    const LOOKS: [&str; 12] =
+        ["read", "view", "grep", "glob", "find", "ls", "list", "search", "fetch", "webfetch", "websearch", "cat"];
+    match label.split_once(' ') {
+        Some((tool, script)) if SHELLS.contains(&tool.to_lowercase().as_str()) => runs(script).into(),
+        Some((tool, argument)) => {
+            // The name of a tool that only looks is one of the programs that only look.
+            let lower = tool.to_lowercase();
+            let tool = if LOOKS.contains(&lower.as_str()) { "find" } else { tool };
+            let words = vec![tool.to_owned(), argument.to_owned()];
+            [Run { words, alternative: false, hidden: false }].into()
+        }
+        None => Arc::default(),
+    }
+}
+
+/// Whether the output of a call that is said to have worked reports a failure: of a part of a script, or before a pipe.
+fn admits_failure(output: &str) -> bool {
+    static SIGNS: LazyLock<regex::Regex> = LazyLock::new(|| {
+        regex::Regex::new(
+            r"FAILED|error:|error\[|Error:|Traceback \(most|panicked at|❌|npm ERR!|fatal:|\b[1-9]\d* (?:tests? )?failed\b",
+        )
+        .expect("a fixed pattern")
+    });
+    SIGNS.is_match(output)
+}
+
+/// Whether an output says that a check passed.
+fn says_passed(output: &str) -> bool {
+    static SIGNS: LazyLock<regex::Regex> = LazyLock::new(|| {
+        regex::Regex::new(r"test result: ok|\b\d+ passed|\b0 (?:failed|errors?|failures)\b|\bpassed\b|(?m)^\s*ok\b|Finished|SUCCESS|[Nn]o (?:issues|errors|problems)|\bclean\b|✓|✔|up to date")
+            .expect("a fixed pattern")
+    });
+    SIGNS.is_match(output)
+}
+
+/// Whether a line says only that a command failed.
+fn only_failed(line: &str) -> bool {
+    let lower = line.to_lowercase();
+    lower.starts_with("command exited with code") || lower.starts_with("exit code ") && line.len() < 16
+}
+
+/// The line of a failure that says what failed: the end of a traceback, one that reads like an error, else the first. Lines too
+/// long to read are code that was thrown out along with it.
+fn telling_line(text: &str) -> &str {
+    const READABLE: usize = 400;
+    let lines =
+        || text.lines().map(str::trim).filter(|line| !line.is_empty() && line.len() <= READABLE && !only_failed(line));
+    // A wrapper only says that another one failed.
+    let wraps = |line: &str| {
+        let lower = line.to_ascii_lowercase();
+        lower.contains("warning")
+            || lower.contains("task failed")
+            || lower.starts_with("=== run")
+            || line.contains("] $ ")
+            || line.starts_with("$ ")
+    };
+    let verdict = |line: &&str| {
+        ["CONFLICT (", "--- FAIL", "panicked at", "error["].iter().any(|word| line.contains(word)) && !wraps(line)
+    };
+    let error = |line: &&str| {
+        let lower = line.to_ascii_lowercase();
+        !wraps(line)
+            && ["error", "panicked", "exception", "fatal"].iter().any(|word| {
+                lower.match_indices(word).any(|(at, _)| {
+                    let rest = &lower[at + word.len()..];
+                    rest.starts_with([':', '[', '(']) || at == 0 && rest.starts_with(' ')
+                })
+            })
+    };
+    let failed = |line: &&str| {
+        let lower = line.to_ascii_lowercase();
+        !wraps(line)
+            && ["failed", "cannot", "not found", "denied", "no such", "unable", "timed out", "rejected"]
+                .iter()
+                .any(|word| lower.contains(word))
+    };
+    let traced = || text.contains("Traceback (most recent call last)").then(|| text.lines().rev().find(ends_trace));
+    let traced = traced().flatten().map(str::trim).filter(|line| line.len() <= READABLE);
+    let told =
+        traced.or_else(|| lines().find(verdict)).or_else(|| lines().find(error)).or_else(|| lines().find(failed));
+    told.or_else(|| lines().next()).unwrap_or_default()
+}
+
+/// Whether a line ends a traceback of Python: the name of an exception at its beginning.
+fn ends_trace(line: &&str) -> bool {
+    let name = line.split([':', ' ']).next().unwrap_or_default();
+    let is_name = name.starts_with(|char: char| char.is_ascii_alphabetic())
+        && name.chars().all(|char| char.is_ascii_alphanumeric() || matches!(char, '.' | '_'));
+    let ends = ["Error", "Exception", "SystemExit", "Interrupt", "StopIteration", "Timeout", "NotFound"];
+    is_name && ends.iter().any(|end| name.ends_with(end))
+}

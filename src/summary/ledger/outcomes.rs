@@ -1,0 +1,513 @@
+//! The sentences of the agent that say something: results, decisions, and plans for the next step. Narration says nothing.
+
+use crate::summary::{
+    prose::{clip, sentences},
+    words::Words,
+};
+use std::{collections::HashSet, sync::LazyLock};
+
+/// Longest outcome and decision, in characters.
+const LONGEST_OUTCOME: usize = 200;
+const LONGEST_DECISION: usize = 240;
+
+/// The sentence of an answer that says what came of a request. `taken`: outcomes of other requests, which are told again only
+/// where the answer has no other.
+pub(super) fn outcome(answer: &str, taken: &HashSet<String>) -> Option<String> {
+    // The most sentences that are looked at.
+    const MOST: usize = 60;
+    let mut best: Option<((bool, i32), &str)> = None;
+    for sentence in sentences(answer).take(MOST) {
+        let worth = (!taken.contains(&clip(sentence, LONGEST_OUTCOME)), worth(sentence));
+        if worth.1 > 0 && best.is_none_or(|(most, _)| worth > most) {
+            best = Some((worth, sentence));
+        }
+    }
+    best.map(|(_, sentence)| clip(sentence, LONGEST_OUTCOME))
+}
+
+/// The outcome that the last answer of a turn tells: its sentence, else all of a short one.
+pub(super) fn last_outcome(answer: &str, taken: &HashSet<String>) -> Option<String> {
+    // A longer one has a sentence, or is narration.
+    const SHORT: usize = 60;
+    let short = || Some(answer.trim()).filter(|answer| !answer.is_empty() && answer.chars().count() <= SHORT);
+    outcome(answer, taken).or_else(|| short().map(|answer| clip(answer, SHORT)))
+}
+
+/// Whether a short answer ends with a question to the user.
+pub(super) fn asks_back(answer: &str) -> bool {
+    // The question at the end of a longer answer is an offer.
+    const SHORT: usize = 240;
+    let answer = answer.trim().trim_end_matches(['*', '_']);
+    answer.ends_with(['?', '？']) && answer.chars().count() <= SHORT
+}
+
+/// How much a sentence says of a result; nothing where it is not over 0.
+fn worth(sentence: &str) -> i32 {
+    let lower = sentence.to_lowercase();
+    let bare = sentence.trim_end_matches(['*', '_', '`']);
+    let plain = lower.trim_start_matches(['*', '✅', '✓', ' ']);
+    let wide = !sentence.is_ascii();
+    let is_short = sentence.split_whitespace().count() < 3 && !(wide && sentence.chars().count() > 7);
+    let is_row = sentence.starts_with('|') || sentence.contains(" | ") && sentence.ends_with('|');
+    let is_option = sentence.len() > 2
+        && sentence.as_bytes()[0].is_ascii_uppercase()
+        && sentence[1..].starts_with([')', '.'])
+        && sentence[2..].starts_with(' ');
+    let is_before = ["problem", "before", "issue", "option"].iter().any(|start| plain.starts_with(start));
+    let says_nothing = is_short || is_row || is_option || is_before || narrates(&lower) || exclaims(&lower);
+    if says_nothing || bare.ends_with([':', '?', '：', '？']) {
+        return 0;
+    }
+    let labelled = ["root cause", "solution", "resolved", "ursache"].iter().any(|label| plain.starts_with(label));
+    // That the tests pass says nothing of the request.
+    let only_checks = ["tests pass", "all tests", "lint is"].iter().any(|word| lower.contains(word));
+    let claims = claims_result(&lower) && !only_checks;
+    1 + i32::from(claims) * 2 + i32::from(labelled) * 3 + i32::from(is_whole(bare))
+}
+
+/// Whether a sentence is one, and no heading.
+fn is_whole(sentence: &str) -> bool {
+    sentence.ends_with(['.', '!', '。', '！', '…', ')'])
+}
+
+/// Whether a sentence says that something was done or found.
+pub(super) fn claims_result(lower: &str) -> bool {
+    static RESULTS: LazyLock<Words> = LazyLock::new(|| {
+        Words::new(&[
+            "done",
+            "fixed",
+            "added",
+            "implemented",
+            "created",
+            "removed",
+            "updated",
+            "renamed",
+            "replaced",
+            "moved",
+            "merged",
+            "pushed",
+            "committed",
+            "published",
+            "released",
+            "deployed",
+            "installed",
+            "bumped",
+            "addressed",
+            "resolved",
+            "solved",
+            "completed",
+            "complete",
+            "finished",
+            "verified",
+            "confirmed",
+            "passes",
+            "passed",
+            "pass",
+            "works",
+            "succeeded",
+            "landed",
+            "green",
+            "root cause",
+            "ready",
+            // German
+            "behoben",
+            "erledigt",
+            "fertig",
+            "hinzugefügt",
+            "ergänzt",
+            "umgesetzt",
+            "geändert",
+            "entfernt",
+            "laufen",
+            "läuft",
+            "bestanden",
+            // French, Spanish, Portuguese, Italian
+            "terminé",
+            "corrigé",
+            "ajouté",
+            "hecho",
+            "corregido",
+            "añadido",
+            "listo",
+            "feito",
+            "corrigido",
+            "fatto",
+            "готово",
+            "исправлен",
+            // Chinese, Japanese, Korean
+            "完成",
+            "已修复",
+            "已添加",
+            "已更新",
+            "しました",
+            "完了",
+            "완료",
+            "했습니다",
+            "되었습니다",
+            "됐습니다",
+        ])
+    });
+    RESULTS.stand_in(lower)
+}
+
+/// Whether a sentence tells what the agent does or is about to do.
+pub(super) fn narrates(lower: &str) -> bool {
+    const STARTS: [&str; 56] = [
+        "let me",
+        "let's",
+        "now let",
+        "now i",
+        "now, ",
+        "now the ",
+        "now update",
+        "now add",
+        "next,",
+        "next i",
+        "next step",
+        "first,",
+        "then i",
+        "i'll",
+        "i will",
+        "i'm going",
+        "i am going",
+        "i'm checking",
+        "i'm using",
+        "i'm now",
+        "i'm ",
+        "i need to",
+        "i should",
+        "i want to",
+        "i can see",
+        "i see",
+        "i also need",
+        "i also want",
+        "looking at",
+        "checking",
+        "here's",
+        "here is",
+        "here are",
+        "based on",
+        "that's a",
+        "to understand",
+        "before i",
+        "we need to",
+        "we should",
+        "time to",
+        "ich sehe",
+        "ich werde",
+        "ich schaue",
+        "ich prüfe",
+        "jetzt",
+        "zuerst",
+        "als nächstes",
+        "lass mich",
+        "bevor ich",
+        "je vais",
+        "voy a",
+        "vou ",
+        "让我",
+        "现在我",
+        "まず",
+        "먼저",
+    ];
+    let plain = lower.replace('’', "'");
+    let plain = ["ok, ", "okay, ", "good, ", "great, ", "alright, ", "good. ", "and "]
+        .iter()
+        .fold(&*plain, |rest, lead| rest.strip_prefix(lead).unwrap_or(rest));
+    STARTS.iter().any(|start| plain.starts_with(start)) || plain.ends_with("겠습니다") || plain.ends_with("겠습니다.")
+}
+
+/// Whether a sentence says no more than how the agent takes it.
+fn exclaims(lower: &str) -> bool {
+    const STARTS: [&str; 17] = [
+        "acknowledged",
+        "noted",
+        "got it",
+        "sure",
+        "ok",
+        "understood",
+        "perfect",
+        "great",
+        "good",
+        "nice",
+        "you're",
+        "excellent",
+        "this is great",
+        "interesting",
+        "wow",
+        "yes",
+        "clean and",
+    ];
+    let words = lower.split_whitespace().count();
+    let starts = STARTS
+        .iter()
+        .any(|start| lower.strip_prefix(start).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric)));
+    starts && words <= 7 || lower.ends_with('!') && words <= 6 && !claims_result(lower)
+}
+
+/// Whether an answer says no more than that it was heard.
+pub(super) fn is_acknowledgement(answer: &str) -> bool {
+    exclaims(&answer.trim().to_lowercase())
+}
+
+/// Whether a sentence says that something is not done or does not work. Code says nothing, and neither does a condition.
+pub(super) fn denies(lower: &str) -> bool {
+    static NOT: LazyLock<Words> = LazyLock::new(|| {
+        Words::new(&[
+            "could not",
+            "couldn't",
+            "cannot",
+            "can't",
+            "not done",
+            "not yet",
+            "not fixed",
+            "did not",
+            "didn't",
+            "have not",
+            "haven't",
+            "unable",
+            "fail",
+            "failed",
+            "fails",
+            "failing",
+            "still",
+            "blocked",
+            "missing",
+            "incomplete",
+            "in the background",
+            "remain",
+            "remains",
+            "not started",
+            "partially",
+            "skipping",
+            "weiterhin",
+            "仍然",
+            "まだ",
+            "nicht",
+            "noch",
+            "échouent",
+            "encore",
+            "todavía",
+            "还有",
+            "失败",
+            "아직",
+            "실패",
+        ])
+    });
+    static COUNT: LazyLock<regex::Regex> =
+        LazyLock::new(|| regex::Regex::new(r"\b[1-9]\d* (?:errors?|failures?)\b").expect("a fixed pattern"));
+    let without_code: String = lower.split('`').step_by(2).collect();
+    let conditions = [" if ", " when ", " whenever ", " in case ", " wenn ", " falls "];
+    let end = conditions.iter().filter_map(|word| without_code.find(word)).min().unwrap_or(without_code.len());
+    let said = &without_code[..end];
+    NOT.stand_in(said) || COUNT.is_match(said)
+}
+
+/// Whether the last answer of a turn claims that its request is done, and denies nothing.
+pub(super) fn claims_success(answer: &str) -> bool {
+    let mut claims = false;
+    for sentence in sentences(answer) {
+        let lower = sentence.to_lowercase();
+        if denies(&lower) {
+            return false;
+        }
+        claims |= claims_result(&lower) && !narrates(&lower);
+    }
+    claims
+}
+
+/// The decisions in an answer.
+pub(super) fn decisions(answer: &str) -> impl Iterator<Item = String> {
+    sentences(answer).filter(|sentence| is_decision(sentence)).map(|sentence| clip(sentence, LONGEST_DECISION))
+}
+
+/// Whether a sentence of the agent settles something.
+fn is_decision(sentence: &str) -> bool {
+    static PHRASES: LazyLock<Words> = LazyLock::new(|| {
+        Words::new(&[
+            "decided",
+            "decision",
+            "instead of",
+            "rather than",
+            "we'll use",
+            "we will use",
+            "chose",
+            "choose",
+            "going with",
+            "root cause",
+            "the cause",
+            "the fix is",
+            "turns out",
+            "the problem is",
+            "the issue is",
+            "the reason",
+            "trade-off",
+            "tradeoff",
+            "must be",
+            "has to be",
+            // German, French, Spanish
+            "entschieden",
+            "entscheidung",
+            "statt",
+            "anstatt",
+            "verzichte",
+            "die ursache",
+            "der grund",
+            "parce que",
+            "plutôt que",
+            "en lugar de",
+            // Chinese, Japanese, Korean
+            "决定",
+            "原因",
+            "なぜなら",
+            "원인",
+            "대신",
+        ])
+    });
+    // A reason is one of a decision where somebody decides.
+    static REASONS: LazyLock<Words> =
+        LazyLock::new(|| Words::new(&["because", "so that", "weil", "deshalb", "porque", "因为", "때문"]));
+    static DECIDES: LazyLock<Words> = LazyLock::new(|| {
+        Words::new(&[
+            "i", "we", "use", "uses", "keep", "chose", "changed", "must", "should", "so", "cause", "ich", "wir", "bug",
+            "fix",
+        ])
+    });
+    let lower = sentence.to_lowercase();
+    // A plan is no decision yet, and a heading, a question or a thought is none.
+    let settles = sentence.split_whitespace().count() >= 5 || !sentence.is_ascii();
+    let is_plain = !(sentence.ends_with([':', '?']) || sentence.starts_with('|') || lower.contains("would be"));
+    let decides =
+        PHRASES.are_in(&lower) || REASONS.are_in(&lower) && (DECIDES.stand_in(&lower) || !sentence.is_ascii());
+    settles && is_plain && !narrates(&lower) && decides
+}
+
+/// The mark of a step that an answer announced. It was the next one at that time, and a later summary drops it.
+const ANNOUNCED: &str = "said next: ";
+
+/// The step that the end of an answer announces: "Let me run the tests:".
+pub(super) fn announced(answer: &str) -> Option<String> {
+    let last = sentences(answer).last()?;
+    let lower = last.to_lowercase();
+    let looks_back =
+        ["i can see", "i see", "here", "that's a", "based on", "ich sehe"].iter().any(|start| lower.starts_with(start));
+    let step = clip(last.trim_end_matches([':', '：']), LONGEST_OUTCOME);
+    (narrates(&lower) && !looks_back).then(|| format!("{ANNOUNCED}{step}"))
+}
+
+/// Whether a step of an earlier summary was announced and not listed.
+pub(super) fn is_announced(step: &str) -> bool {
+    step.starts_with(ANNOUNCED)
+}
+
+/// The steps under a heading such as "Next steps" in an answer.
+pub(super) fn listed_steps(answer: &str) -> Vec<String> {
+    const HEADINGS: [&str; 10] = [
+        "next step",
+        "remaining",
+        "what's left",
+        "still open",
+        "to do",
+        "todo",
+        "follow-up",
+        "nächste schritte",
+        "offen",
+        "prochaines étapes",
+    ];
+    const MOST: usize = 6;
+    let mut steps = Vec::new();
+    let mut inside = false;
+    for line in answer.lines().map(str::trim) {
+        let item = ["- ", "* ", "• "].iter().find_map(|mark| line.strip_prefix(mark)).or_else(|| {
+            let rest = line.trim_start_matches(|char: char| char.is_ascii_digit());
+            (rest.len() < line.len()).then(|| rest.strip_prefix(". ").or_else(|| rest.strip_prefix(") "))).flatten()
+        });
+        match item {
+            Some(item) if inside && steps.len() < MOST => steps.push(clip(item, LONGEST_OUTCOME)),
+            Some(_) => {}
+            None if line.is_empty() => {}
+            None => {
+                let heading = line.trim_matches(['#', '*', ':', ' ']).to_lowercase();
+                inside = heading.chars().count() < 40 && HEADINGS.iter().any(|it| heading.starts_with(it));
+            }
+        }
+    }
+    steps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(answer: &str) -> Option<String> {
+        outcome(answer, &HashSet::new())
+    }
+
+    #[test]
+    fn an_outcome_tells_a_result_and_no_narration() {
+        for (answer, told) in [
+            (
+                "Now I have a complete picture.\n\nFixed the rounding in `src/cart.rs`.",
+                Some("Fixed the rounding in `src/cart.rs`."),
+            ),
+            ("THIS IS GREAT!", None),
+            ("Let me read the file.", None),
+            ("Good point. The port is 4711.", Some("The port is 4711.")),
+            ("| Metric | Value |\n|---|---|\nThe lines are counted twice.", Some("The lines are counted twice.")),
+            ("Jetzt lese ich die Datei.", None),
+            ("I rounded in the wrong place.", Some("I rounded in the wrong place.")),
+            ("먼저 파일을 확인하겠습니다.", None),
+            ("PR을 머지했습니다.", Some("PR을 머지했습니다.")),
+        ] {
+            assert_eq!(of(answer).as_deref(), told, "{answer}");
+        }
+        let taken = HashSet::from(["All tests pass and lint is clean.".to_owned()]);
+        assert_eq!(last_outcome("Fixed.", &taken).as_deref(), Some("Fixed."));
+        assert_eq!(
+            of("**Problem:** it counts twice.\n**Root cause:** the lock is stale.").as_deref(),
+            Some("**Root cause:** the lock is stale.")
+        );
+        assert_eq!(
+            of("A) Only on stop. B) On each checkpoint.\nThe hook is added.").as_deref(),
+            Some("The hook is added.")
+        );
+        let answer = "All tests pass and lint is clean. Removed the checkpoint tests.";
+        assert_eq!(outcome(answer, &taken).as_deref(), Some("Removed the checkpoint tests."));
+    }
+
+    #[test]
+    fn a_decision_is_told_from_narration() {
+        let count = |answer: &str| decisions(answer).count();
+        assert_eq!(count("I went with rounding half up because the law asks for it."), 1);
+        assert_eq!(count("Now, I will use curl instead of wget to read the page."), 0);
+        assert_eq!(count("Ich habe mich für ROUND_HALF_UP entschieden, weil das Gesetz es verlangt."), 1);
+        assert_eq!(count("Is that so because of the lock?"), 0);
+    }
+
+    #[test]
+    fn success_is_claimed_without_denials() {
+        assert!(claims_success("PR #236 is merged. The branch is deleted."));
+        assert!(!claims_success("The fix is pushed. One check is failing."));
+        assert!(!claims_success("Here is the plan."));
+        assert!(!claims_success("The migration could not be completed."));
+        assert!(claims_success("Done. I added logging that tells if any step fails."));
+        for denied in ["ruff reports 3 errors that i did not fix.", "3 tests fail.", "die tests laufen nicht."] {
+            assert!(denies(denied), "{denied}");
+        }
+        for done in ["the reader reports 0 errors.", "`still` is renamed.", "it is logged when a step fails."] {
+            assert!(!denies(done), "{done}");
+        }
+        assert!(asks_back("Jaeger or Zipkin?") && !asks_back(&format!("{} Shall I go on?", "It is done. ".repeat(30))));
+    }
+
+    #[test]
+    fn steps_that_an_answer_announces_or_lists_are_read() {
+        assert_eq!(
+            announced("It is stale. Let me reinstall it from source:").as_deref(),
+            Some("said next: Let me reinstall it from source")
+        );
+        assert_eq!(announced("It is done."), None);
+        let answer = "Done.\n\n**Next steps:**\n1. Add a test\n- Update the docs\n\nThat is all.\n- no step";
+        assert_eq!(listed_steps(answer), ["Add a test", "Update the docs"]);
+    }
+}
