@@ -345,6 +345,11 @@ mod tests {
         let last = heard.last().expect("a result");
         assert_eq!((&*last.label, &*last.text), ("exec cargo test", "error: it broke"));
         assert!(last.speaker == Speaker::Result { failed: true } && last.runs[0].words == ["cargo", "test"]);
+        let stop = call("b", "wait", serde_json::json!({"cell_id": "7", "chars": "\u{3}"}));
+        let stopped = [entries[0].clone(), entries[1].clone(), stop, entries[3].clone()];
+        let heard = listen(&stopped.iter().collect::<Vec<_>>(), &|text| Clean::assembled(text), &|| false);
+        let last = heard.last().expect("a result");
+        assert_eq!(last.speaker, Speaker::Result { failed: false }, "the agent ended it");
     }
 
     #[test]
@@ -375,6 +380,19 @@ mod tests {
         let is_told = |text: &str| said[0].text.contains(text);
         assert!(!["hunter2", "31415926", "1234567890"].into_iter().any(is_told), "{}", &*said[0].text);
         assert!(is_told("count: 5"), "{}", &*said[0].text);
+    }
+
+    #[test]
+    fn a_secret_with_an_escaped_quote_in_a_long_line_is_not_heard() {
+        let line = format!(r#"{{"a":"{}\n\n\n","password":"abc\"def12345"}}"#, "x ".repeat(300));
+        let message = serde_json::json!({"role": "toolResult", "toolCallId": "c", "toolName": "get",
+            "content": [{"type": "text", "text": line}]});
+        let line =
+            serde_json::json!({"type": "message", "id": "e", "parentId": null, "timestamp": "", "message": message});
+        let entry = Arc::new(Entry::parse(line.to_string().into()).expect("an entry"));
+        let clean = |text: &str| crate::summary::cleaner::Cleaner::new(&Default::default()).clean(text);
+        let said = listen(&[&entry], &clean, &|| false);
+        assert!(!said[0].text.contains("def12345") && said[0].text.lines().count() > 2, "{}", &*said[0].text);
     }
 
     #[test]

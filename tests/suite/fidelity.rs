@@ -201,3 +201,21 @@ fn no_line_is_cut_inside_of_a_word() {
         assert!(words.contains(&word), "{word:?} in\n{}", &*summary.text);
     }
 }
+
+#[test]
+fn an_open_request_stays_open_and_an_announced_step_goes() {
+    let text = "## Goal\n- Run the shop\n\n## Progress\n### In Progress\n- [ ] Port the importer to Rust → Half of it is there.\n- [ ] Deploy to staging\n\n## Next Steps\n1. said next: Let me read the importer\n2. Write the changelog";
+    let previous = compaction(&Summary { text: Cleaner::new(&Settings::default()).clean(text), ..Summary::default() });
+    let entries = said(&[
+        ("user", "Rename the cart.".to_owned()),
+        ("assistant", "Renamed the cart in cart.rs.".to_owned()),
+        ("user", "And thanks for that.".to_owned()),
+    ]);
+    let summary = summary(Span::of(&entries).continuing(Some(&previous)), 2_000);
+    for line in
+        ["- [ ] Port the importer to Rust → Half of it is there.", "- [ ] Deploy to staging", "Write the changelog"]
+    {
+        assert!(summary.text.contains(line), "{line}\n{}", &*summary.text);
+    }
+    assert!(!summary.text.contains("said next"), "{}", &*summary.text);
+}

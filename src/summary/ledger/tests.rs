@@ -1,0 +1,315 @@
+//! Tests of the facts of a conversation.
+
+use super::{failures::State, *};
+
+#[test]
+fn a_failure_that_worked_later_is_resolved() {
+    let said = |failed, label: &str, text: &str| Said {
+        speaker: Speaker::Result { failed },
+        ..Said::new(Speaker::Aside, Clean::assembled(label), Clean::assembled(text))
+    };
+    let pieces = [
+        said(true, "bash cargo test", "running\nerror[E0308]: mismatched types"),
+        said(true, "bash make", "make: *** no rule"),
+        said(false, "bash cargo test", "ok"),
+        said(true, "bash cargo run", "thread 'main' panicked at src/main.rs:3:5:\nthe port is taken\nnote: run with"),
+    ];
+    let ledger = Ledger::of(&Sources {
+        previous: &[],
+        said: &pieces,
+        entries: &[],
+        goes_on: false,
+        todo_tools: &[],
+        clean: &|text| Clean::assembled(text),
+    });
+    let found: Vec<_> = ledger.failures.iter().map(|it| (it.line.as_str(), it.state == State::Solved)).collect();
+    let panic = "thread 'main' panicked at src/main.rs:3:5: the port is taken";
+    assert_eq!(found, [("error[E0308]: mismatched types", true), ("make: *** no rule", false), (panic, false)]);
+}
+
+fn statements(pieces: &[Said]) -> Vec<String> {
+    let clean = |text: &str| Clean::assembled(text);
+    let ledger = Ledger::of(&Sources {
+        previous: &[],
+        said: pieces,
+        entries: &[],
+        goes_on: false,
+        todo_tools: &[],
+        clean: &clean,
+    });
+    ledger.statements.into_iter().map(|held| held.statement.text).collect()
+}
+
+fn piece(speaker: Speaker, text: &str) -> Said {
+    Said::new(speaker, Clean::assembled("x"), Clean::assembled(text))
+}
+
+#[test]
+fn a_statement_with_and_without_its_label_is_one_statement() {
+    let said = ["The port is 4711.", "Note: The port is 4711."].map(|text| piece(Speaker::User, text));
+    assert_eq!(statements(&said), ["Note: The port is 4711."]);
+}
+
+#[test]
+fn the_statements_in_the_summary_of_a_branch_are_held_and_may_be_replaced() {
+    let branch = "## Goal\nTry it\n\n## Constraints & Preferences\n- Never use macros.\n\n## Critical Context\n- The port is 4711.\n- The host is a.internal.";
+    let said = [piece(Speaker::Branch, branch), piece(Speaker::User, "The port is 9000.")];
+    assert_eq!(statements(&said), ["Never use macros.", "The host is a.internal.", "The port is 9000."]);
+}
+
+fn ledger(previous: &[(Section, String)], pieces: &[Said]) -> Ledger {
+    let clean = |text: &str| Clean::assembled(text);
+    Ledger::of(&Sources { previous, said: pieces, entries: &[], goes_on: false, todo_tools: &[], clean: &clean })
+}
+
+#[test]
+fn a_correction_takes_its_sentence_and_not_the_request() {
+    let said = |text: &str| piece(Speaker::User, text);
+    let found = ledger(&[], &[said("Build a REST API in Rust. The port is 8080."), said("The port is 9000.")]);
+    let requests: Vec<_> = found.requests.iter().map(|request| request.text.as_str()).collect();
+    assert_eq!(requests, ["Build a REST API in Rust."]);
+}
+
+#[test]
+fn a_pasted_error_is_no_task_of_its_own_words() {
+    let error = "[browser] ./a.js:203:1\nExport default does not exist\n> 203 | import X";
+    let pasted = ledger(&[], &[piece(Speaker::User, error)]);
+    assert_eq!(pasted.requests[0].text, "Pasted output: [browser] ./a.js:203:1");
+    let asked = ledger(&[], &[piece(Speaker::User, &format!("Fix this:\n\n{error}"))]);
+    assert!(asked.requests[0].text.starts_with("Fix this: Export"), "{}", asked.requests[0].text);
+    let after =
+        ledger(&[], &[piece(Speaker::User, &format!("{error}\n\nThe export is not there.\n\nCan you fix this?"))]);
+    assert_eq!(after.requests[0].text, "Can you fix this?");
+}
+
+#[test]
+fn an_answered_request_is_done_and_one_that_goes_on_is_not() {
+    let said = [piece(Speaker::User, "Fix the parser."), piece(Speaker::Assistant, "Fixed the parser in a.rs.")];
+    assert!(ledger(&[], &said).requests[0].is_done());
+    let call = piece(Speaker::Call, "cargo test");
+    assert!(!ledger(&[], &[said.clone().to_vec(), vec![call]].concat()).requests[0].is_done());
+    let denied = [said[0].clone(), piece(Speaker::Assistant, "Two tests are still failing after it.")];
+    assert!(!ledger(&[], &denied).requests[0].is_done());
+}
+
+#[test]
+fn failures_are_passed_where_the_work_went_on_without_them() {
+    let state = |pieces: &[Said]| ledger(&[], pieces).failures[0].state;
+    let [ask, go] = ["Push it.", "Go on with the docs."].map(|text| piece(Speaker::User, text));
+    let push = result(true, "bash git push origin main");
+    let merged = piece(Speaker::Assistant, "PR #236 is merged.");
+    assert_eq!(state(&[ask.clone(), push.clone(), merged.clone()]), State::Earlier);
+    assert_eq!(state(&[ask.clone(), push.clone(), piece(Speaker::Assistant, "The push is refused."), go]), State::Open);
+    assert_eq!(state(&[ask, push, piece(Speaker::Call, "x"), merged]), State::Earlier);
+    assert_eq!(state(&[result(true, "read a.rs"), result(false, "read b.rs")]), State::Earlier);
+    assert_eq!(state(&[result(true, "bash pytest a.py"), result(false, "bash .venv/bin/pytest a.py")]), State::Solved);
+    assert_eq!(state(&[result(true, "bash pytest a.py"), result(false, "bash nohup pytest a.py &")]), State::Open);
+}
+
+#[test]
+fn a_later_failure_of_the_same_command_takes_the_place_of_the_first() {
+    let failed = |text: &str| Said {
+        speaker: Speaker::Result { failed: true },
+        ..Said::new(Speaker::Aside, Clean::assembled("bash cargo test"), Clean::assembled(text))
+    };
+    let found = ledger(&[], &[failed("error: one"), failed("error: two")]).failures;
+    let found: Vec<_> = found.iter().map(|it| (it.line.as_str(), it.state)).collect();
+    assert_eq!(found, [("error: one", State::Earlier), ("error: two", State::Open)]);
+}
+
+#[test]
+fn the_line_of_a_failure_is_the_end_of_its_traceback() {
+    let text = "a.py:5: ExperimentalWarning: APIs may change without notice, error: none\nTraceback (most recent call last):\n  File \"a.py\", line 3\nImportError: no vllm";
+    let failed = Said { speaker: Speaker::Result { failed: true }, ..piece(Speaker::Aside, text) };
+    assert_eq!(ledger(&[], &[failed]).failures[0].line, "ImportError: no vllm");
+}
+
+#[test]
+fn an_answer_to_a_fact_is_no_outcome_of_the_request_before() {
+    let said = [
+        piece(Speaker::User, "Fix the rounding in cart.rs."),
+        piece(Speaker::Assistant, "Fixed the rounding in cart.rs."),
+        piece(Speaker::User, "The port of staging is 8443."),
+        piece(Speaker::Assistant, "Understood."),
+    ];
+    let found = ledger(&[], &said).requests;
+    assert_eq!((found.len(), found[0].outcome.as_deref()), (1, Some("Fixed the rounding in cart.rs.")));
+}
+
+#[test]
+fn a_request_after_a_red_check_is_not_done() {
+    let check = |failed: bool| Said {
+        speaker: Speaker::Result { failed },
+        runs: crate::summary::heard::runs("cargo test").into(),
+        ..piece(Speaker::Aside, if failed { "error: it broke" } else { "test result: ok" })
+    };
+    let done = |checks: &[bool]| {
+        let mut said = vec![piece(Speaker::User, "Fix the parser.")];
+        said.extend(checks.iter().map(|failed| check(*failed)));
+        said.push(piece(Speaker::Assistant, "Done, all tests pass."));
+        ledger(&[], &said).requests[0].is_done()
+    };
+    assert!(done(&[true, false]) && !done(&[false, true]));
+}
+
+#[test]
+fn a_stopped_request_is_not_done_and_a_carried_one_goes_on() {
+    let stop = piece(Speaker::Stop, "stopped");
+    let said = [
+        piece(Speaker::User, "Refactor it."),
+        stop,
+        piece(Speaker::User, "Fix the build."),
+        piece(Speaker::Assistant, "Fixed."),
+    ];
+    let found = ledger(&[], &said).requests;
+    assert!(found[0].is_stopped() && !found[0].is_done() && found[1].is_done());
+    let previous = [(Section::InProgress, "Port the parser → Half of it is there.".to_owned())];
+    for first in [None, Some(piece(Speaker::User, "go on"))] {
+        let said: Vec<Said> =
+            first.into_iter().chain([piece(Speaker::Assistant, "The parser is ported, all done.")]).collect();
+        let found = ledger(&previous, &said).requests;
+        assert!(found.len() == 1 && found[0].text == "Port the parser" && found[0].is_done(), "{found:?}");
+    }
+}
+
+#[test]
+fn the_answer_to_a_question_is_a_decision() {
+    let asked = Said {
+        speaker: Speaker::Result { failed: false },
+        ..Said::new(
+            Speaker::Aside,
+            Clean::assembled("AskUserQuestion which database"),
+            Clean::assembled(
+                "Your questions have been answered: \"Which database?\"=\"SQLite\". You can now continue with these answers in mind.",
+            ),
+        )
+    };
+    assert_eq!(ledger(&[], &[asked]).decisions, ["The user answered: \"Which database?\"=\"SQLite\""]);
+}
+
+#[test]
+fn each_request_has_its_own_outcome() {
+    let said = [
+        piece(Speaker::User, "Fix the bug in src/cart.rs where the total is 3 instead of 4."),
+        piece(Speaker::Assistant, "**Files changed (1):**\n- src/cart.rs\n\nI rounded in the wrong place."),
+        piece(Speaker::User, "Add an endpoint /v2/export that returns CSV and is limited to 100 rows."),
+        piece(Speaker::Assistant, "The endpoint is there, the tests are missing."),
+    ];
+    let found = ledger(&[], &said).requests;
+    let done: Vec<_> = found.iter().map(|request| (request.outcome.as_deref(), request.is_done())).collect();
+    assert_eq!(
+        done,
+        [(Some("I rounded in the wrong place."), true), (Some("The endpoint is there, the tests are missing."), false)]
+    );
+}
+
+#[test]
+fn a_command_that_worked_solves_the_same_and_less() {
+    let open = |failed: &str, worked: &str| {
+        let found = ledger(&[], &[result(true, failed), result(false, worked)]);
+        found.failures[0].is_open()
+    };
+    for (failed, worked) in [
+        ("bash cargo test payment", "bash cargo test login"),
+        ("bash docker compose up db", "bash docker compose ps"),
+        ("bash npm run build", "bash npm run lint"),
+        ("bash cargo test", "bash cargo test login"),
+        ("bash mise run lint && mise run test", "bash mise run lint"),
+        ("bash cargo test", "bash cargo test || true"),
+    ] {
+        assert!(open(failed, worked), "{failed} | {worked}");
+    }
+    for (failed, worked) in [
+        ("bash cargo test payment", "bash cargo test"),
+        ("bash cd /x && cargo test 2>&1 | tail -40", "bash cargo test 2>&1 | tail -5"),
+        ("edit src/a.rs", "edit src/a.rs"),
+        ("bash mise run lint 2>&1", "bash mise run lint && mise run test"),
+    ] {
+        assert!(!open(failed, worked), "{failed} | {worked}");
+    }
+    let carried = [(Section::Blocked, "bash cargo test: error[E0382]: moved".to_owned())];
+    assert!(ledger(&carried, &[]).failures[0].is_open());
+    let found = ledger(&carried, &[result(false, "bash cargo test")]);
+    assert!(found.failures[0].state == State::Solved && found.failures[0].text() == carried[0].1);
+}
+
+/// The result of a call.
+fn result(failed: bool, label: &str) -> Said {
+    let text = if failed { "error: it broke" } else { "test result: ok. 3 passed" };
+    Said {
+        speaker: Speaker::Result { failed },
+        ..Said::new(Speaker::Aside, Clean::assembled(label), Clean::assembled(text))
+    }
+}
+
+/// The result of a command of a shell.
+fn ran(failed: bool, script: &str, output: &str) -> Said {
+    Said {
+        speaker: Speaker::Result { failed },
+        runs: crate::summary::heard::runs(script).into(),
+        ..Said::new(Speaker::Aside, Clean::assembled(format!("bash {script}")), Clean::assembled(output))
+    }
+}
+
+#[test]
+fn an_answer_is_that_of_all_requests_that_joined_its_turn() {
+    let [first, second] = ["Fix the parser.", "And rename it."].map(|text| piece(Speaker::User, text));
+    let found =
+        ledger(&[], &[first, piece(Speaker::Call, "x"), second, piece(Speaker::Assistant, "Both are done.")]).requests;
+    assert!(found.len() == 2 && found.iter().all(Request::is_done));
+}
+
+#[test]
+fn a_request_that_the_agent_asked_back_is_open() {
+    let said = [piece(Speaker::User, "Add tracing."), piece(Speaker::Assistant, "Jaeger or Zipkin?")];
+    assert!(!ledger(&[], &said).requests[0].is_done());
+}
+
+#[test]
+fn a_failure_that_a_pipe_hides_is_one() {
+    let output = "running 2 tests\ntest result: FAILED. 1 passed; 1 failed";
+    let found = ledger(&[], &[ran(false, "cargo test | tail", output)]).failures;
+    assert!(found.len() == 1 && found[0].is_open(), "{found:?}");
+    assert_eq!(ledger(&[], &[ran(false, "cat log | tail", output)]).failures.len(), 0, "a log tells of another run");
+    let solved = |output: &str| {
+        let pieces = [ran(true, "cargo test", "error: it broke"), ran(false, "cargo test | tail", output)];
+        ledger(&[], &pieces).failures[0].state == State::Solved
+    };
+    assert!(solved("test result: ok. 3 passed; 0 failed") && !solved("Compiling a v1.0.0") && !solved("10 failed"));
+}
+
+#[test]
+fn failures_of_an_earlier_summary_keep_their_state_and_are_no_facts() {
+    let items = [
+        "failed earlier – bash make: x",
+        "failed, later worked – bash tsc: y",
+        "last command that worked – bash ls: z",
+    ];
+    let previous = items.map(|text| (Section::Context, text.to_owned()));
+    let found = ledger(&previous, &[]);
+    assert_eq!(found.failures.iter().map(|it| it.state).collect::<Vec<_>>(), [State::Earlier, State::Solved]);
+    assert!(found.statements.is_empty(), "{:?}", found.statements);
+    let solved = ledger(&previous, &[result(false, "bash make")]);
+    assert_eq!(solved.failures[0].state, State::Solved);
+}
+
+#[test]
+fn the_newest_command_that_worked_is_told_with_the_end_of_its_output() {
+    let pieces =
+        [ran(false, "git push", "to main\n55c7b81..ba28c63"), ran(false, "ls -l", "a"), ran(true, "make", "no")];
+    assert_eq!(ledger(&[], &pieces).last_command.as_deref(), Some("bash git push: 55c7b81..ba28c63"));
+}
+
+#[test]
+fn a_step_is_announced_until_its_call_worked() {
+    let clean = |text: &str| Clean::assembled(text);
+    let next = |pieces: &[Said]| {
+        let sources =
+            Sources { previous: &[], said: pieces, entries: &[], goes_on: true, todo_tools: &[], clean: &clean };
+        Ledger::of(&sources).next
+    };
+    let said = [piece(Speaker::User, "Fix it."), piece(Speaker::Assistant, "Let me run the tests now:")];
+    assert_eq!(next(&said), ["said next: Let me run the tests now"]);
+    assert_eq!(next(&[said.to_vec(), vec![ran(true, "make", "no")]].concat()).len(), 1);
+    assert_eq!(next(&[said.to_vec(), vec![ran(false, "make", "ok")]].concat()).len(), 0);
+}
