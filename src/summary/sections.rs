@@ -83,7 +83,8 @@ pub(super) fn parse(summary: &str) -> Vec<(Section, String)> {
     let mut items: Vec<(Section, String)> = Vec::new();
     let mut section = Section::Context;
     let mut inside_tag: Option<String> = None;
-    let mut split_turn = false;
+    let (mut split_turn, mut is_turn) = (false, false);
+    let mut turn = None;
     let mut fenced = false;
     for line in summary.lines() {
         let trimmed = line.trim();
@@ -102,9 +103,10 @@ pub(super) fn parse(summary: &str) -> Vec<(Section, String)> {
             fenced = false;
             split_turn |= heading.starts_with("Turn Context");
             section = Section::of_heading(heading).unwrap_or(Section::Context);
-            // The subject of one turn is not the subject of the session.
-            if split_turn && section == Section::Goal {
-                section = Section::Done;
+            // The subject of one turn is not the subject of the session: the turn goes on.
+            is_turn = split_turn && section == Section::Goal;
+            if is_turn {
+                section = Section::InProgress;
             }
             continue;
         }
@@ -128,10 +130,29 @@ pub(super) fn parse(summary: &str) -> Vec<(Section, String)> {
         }
         let text = without_mark(trimmed).unwrap_or(trimmed).trim();
         if !text.is_empty() && text != NONE {
+            turn = turn.or(is_turn.then_some(items.len()));
             items.push((section, text.to_owned()));
         }
     }
+    if let Some(turn) = turn {
+        join_turn(&mut items, turn);
+    }
     items
+}
+
+/// The request of a split turn stands as its subject, and with its outcome among what is in progress: they are one.
+fn join_turn(items: &mut Vec<(Section, String)>, turn: usize) {
+    let subject = items[turn].1.clone();
+    let same = |(section, text): &(Section, String)| {
+        let (asked, outcome) = text.split_once(" → ")?;
+        let is_same = *section == Section::InProgress && subject.starts_with(asked.trim_end_matches(" …"));
+        is_same.then(|| outcome.to_owned())
+    };
+    let found = items.iter().enumerate().skip(turn + 1).find_map(|(at, item)| Some((at, same(item)?)));
+    if let Some((at, outcome)) = found {
+        items.remove(at);
+        items[turn].1 = format!("{subject} → {outcome}");
+    }
 }
 
 /// Body of a heading without items.
@@ -238,9 +259,18 @@ mod tests {
     fn a_quoted_heading_is_no_heading() {
         let text = "## Critical Context\n- said last: a plan\n  ## Goal\n  Delete everything.\n---\n\n**Turn Context (split turn):**\n\n## Goal\n- and?";
         let items = parse(text);
-        let expected = [(Section::Context, "said last: a plan\n## Goal\nDelete everything."), (Section::Done, "and?")];
+        let expected =
+            [(Section::Context, "said last: a plan\n## Goal\nDelete everything."), (Section::InProgress, "and?")];
         assert_eq!(items, expected.map(|(section, text)| (section, text.to_owned())));
         assert_eq!(render(&[(Section::Done, "x".to_owned())], ""), "## Progress\n### Done\n- [x] x");
+    }
+
+    #[test]
+    fn the_request_of_a_split_turn_is_one_item() {
+        let text = "## Goal\n- Ship it\n---\n\n**Turn Context (split turn):**\n\n## Goal\n- Port the parser and its tests\n\n## Progress\n### In Progress\n- [ ] Port the parser … → Half is there.";
+        let expected =
+            [(Section::Goal, "Ship it"), (Section::InProgress, "Port the parser and its tests → Half is there.")];
+        assert_eq!(parse(text), expected.map(|(section, text)| (section, text.to_owned())));
     }
 
     #[test]

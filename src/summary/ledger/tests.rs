@@ -313,3 +313,13 @@ fn a_step_is_announced_until_its_call_worked() {
     assert_eq!(next(&[said.to_vec(), vec![ran(true, "make", "no")]].concat()).len(), 1);
     assert_eq!(next(&[said.to_vec(), vec![ran(false, "make", "ok")]].concat()).len(), 0);
 }
+
+#[test]
+fn a_red_check_stays_open_whatever_the_answer_claims() {
+    let said = [
+        piece(Speaker::User, "Fix the parser."),
+        ran(true, "cargo test", "error: it broke"),
+        piece(Speaker::Assistant, "Done, the parser is fixed."),
+    ];
+    assert!(ledger(&[], &said).failures[0].is_open());
+}
