@@ -40,10 +40,16 @@ pub enum Use {
     Shown(String),
 }
 
+/// Whether a tool runs commands.
+#[must_use]
+pub fn is_shell(tool: &str) -> bool {
+    SHELLS.iter().any(|shell| super::is_same_tool(shell, tool))
+}
+
 /// The files that a call of a shell uses, in its order. Paths are relative to the folder that the call names, if it names one.
 #[must_use]
 pub fn uses(tool: &str, arguments: &Value) -> Vec<Use> {
-    if !SHELLS.iter().any(|shell| super::is_same_tool(shell, tool)) {
+    if !is_shell(tool) {
         return Vec::new();
     }
     let Some(command) = COMMANDS.iter().find_map(|name| command_of(arguments.get(*name)?)) else { return Vec::new() };

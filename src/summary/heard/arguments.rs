@@ -72,7 +72,7 @@ impl Arguments {
             Value::String(id) => id.clone(),
             id => id.to_string(),
         });
-        let script = commands::script_of(call).map(|script| clean(&script));
+        let script = commands::script_of(&all).map(|script| clean(&script));
         let texts: Vec<(&String, &str)> = all
             .iter()
             .filter(|(name, _)| !OPTIONS.contains(&name.as_str()))

@@ -1,11 +1,9 @@
 //! The commands in a call of a shell: a title for a person, and the programs that it runs with their arguments.
 
-use crate::conversation::message::ToolCall;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-/// The script of a call that runs commands. `None` for other calls.
-pub(super) fn script_of(call: &ToolCall) -> Option<String> {
-    let arguments: Value = serde_json::from_str(&call.arguments).ok()?;
+/// The script in the arguments of a call that runs commands. `None` for other calls.
+pub(super) fn script_of(arguments: &Map<String, Value>) -> Option<String> {
     let command = ["command", "cmd", "script"].iter().find_map(|name| arguments.get(*name));
     match command {
         Some(Value::String(script)) => Some(script.clone()),
@@ -120,12 +118,71 @@ pub(in crate::summary) struct Run {
     pub hidden: bool,
 }
 
-/// Programs that look at something, and words of the shell. Their failure blocks nothing.
-const LOOKS: [&str; 56] = [
-    "[", "awk", "basename", "break", "cat", "cd", "cut", "date", "df", "diff", "dirname", "done", "du", "echo", "env",
-    "exit", "export", "false", "fd", "fi", "file", "find", "grep", "head", "jq", "kill", "less", "ls", "md5sum",
-    "mkdir", "nl", "pgrep", "pkill", "printf", "ps", "pushd", "popd", "pwd", "read", "rg", "sed", "set", "sleep",
-    "sort", "source", "stat", "tail", "test", "touch", "tree", "true", "uniq", "wait", "wc", "which", "xargs",
+/// Programs and tools of agents that look at something, and words of the shell. Their failure blocks nothing.
+const LOOKS: [&str; 63] = [
+    "[",
+    "awk",
+    "basename",
+    "break",
+    "cat",
+    "cd",
+    "cut",
+    "date",
+    "df",
+    "diff",
+    "dirname",
+    "done",
+    "du",
+    "echo",
+    "env",
+    "exit",
+    "export",
+    "false",
+    "fd",
+    "fi",
+    "file",
+    "find",
+    "grep",
+    "head",
+    "jq",
+    "kill",
+    "less",
+    "ls",
+    "md5sum",
+    "mkdir",
+    "nl",
+    "pgrep",
+    "pkill",
+    "printf",
+    "ps",
+    "pushd",
+    "popd",
+    "pwd",
+    "read",
+    "rg",
+    "sed",
+    "set",
+    "sleep",
+    "sort",
+    "source",
+    "stat",
+    "tail",
+    "test",
+    "touch",
+    "tree",
+    "true",
+    "uniq",
+    "wait",
+    "wc",
+    "which",
+    "xargs",
+    "view",
+    "glob",
+    "list",
+    "search",
+    "fetch",
+    "webfetch",
+    "websearch",
 ];
 
 impl Run {
@@ -150,8 +207,7 @@ impl Run {
 
     /// Whether this run did what another one failed at: the same, or more of it, as all tests are more than some.
     pub(in crate::summary) fn covers(&self, failed: &Self) -> bool {
-        const INTERPRETERS: [&str; 10] =
-            ["python", "python3", "node", "bash", "sh", "ruby", "perl", "deno", "bun", "find"];
+        const INTERPRETERS: [&str; 8] = ["python", "node", "bash", "sh", "ruby", "perl", "deno", "bun"];
         // Without an argument only a runner tells its work.
         let tells = match self.words.as_slice() {
             [] => false,
@@ -339,7 +395,7 @@ mod tests {
     use super::*;
 
     fn script(arguments: Value) -> Option<String> {
-        script_of(&ToolCall { id: "c".into(), name: "bash".to_owned(), arguments: arguments.to_string() })
+        script_of(arguments.as_object().expect("an object"))
     }
 
     #[test]

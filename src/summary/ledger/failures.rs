@@ -1,6 +1,7 @@
 //! Failures of tools: the line that says what failed, and whether it was solved since.
 
 use crate::summary::{
+    files::shell,
     heard::{Run, Said, runs},
     prose::clip,
     sections::Section,
@@ -156,18 +157,12 @@ fn runs_of(piece: &Said) -> Arc<[Run]> {
     if piece.runs.is_empty() { runs_of_label(&piece.label) } else { piece.runs.clone() }
 }
 
-/// The runs that a label names, of which the commands are not known otherwise: the tool, and its argument as that of a shell.
+/// The runs that a label names, of which the commands are not known otherwise: those of a shell, or the tool with its argument.
 fn runs_of_label(label: &str) -> Arc<[Run]> {
-    const SHELLS: [&str; 6] = ["bash", "shell", "exec", "exec_command", "run", "terminal"];
-    const LOOKS: [&str; 12] =
-        ["read", "view", "grep", "glob", "find", "ls", "list", "search", "fetch", "webfetch", "websearch", "cat"];
     match label.split_once(' ') {
-        Some((tool, script)) if SHELLS.contains(&tool.to_lowercase().as_str()) => runs(script).into(),
+        Some((tool, script)) if shell::is_shell(tool) => runs(script).into(),
         Some((tool, argument)) => {
-            // The name of a tool that only looks is one of the programs that only look.
-            let lower = tool.to_lowercase();
-            let tool = if LOOKS.contains(&lower.as_str()) { "find" } else { tool };
-            let words = vec![tool.to_owned(), argument.to_owned()];
+            let words = vec![tool.to_lowercase(), argument.to_owned()];
             [Run { words, alternative: false, hidden: false }].into()
         }
         None => Arc::default(),
