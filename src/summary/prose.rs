@@ -60,6 +60,15 @@ fn is_abbreviation(before: &str, after: &str) -> bool {
     is_letter && goes_on || SHORT.iter().any(|short| word.eq_ignore_ascii_case(short))
 }
 
+/// The text of an item of a list: after a bullet, or a number.
+pub(super) fn item(line: &str) -> Option<&str> {
+    let digits = line.trim_start_matches(|char: char| char.is_ascii_digit());
+    let bullet = ["- ", "* ", "+ ", "• "].iter().find_map(|mark| line.strip_prefix(mark));
+    let number =
+        || digits.strip_prefix(". ").or_else(|| digits.strip_prefix(") ")).filter(|_| digits.len() < line.len());
+    bullet.or_else(number)
+}
+
 /// A text on one line of at most `chars` characters, with an ellipsis where something went. It is cut between words, and marks
 /// that the cut left open are taken out.
 pub(super) fn clip(text: &str, chars: usize) -> String {

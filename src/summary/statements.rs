@@ -1,13 +1,18 @@
 //! Statements of the user: rules, wishes and facts, each in its own words with the values that belong to it.
 
+mod kinds;
+mod lists;
 mod pasted;
 
 use super::{
     cues::{changes, label, values},
     current::has_topic,
     prose::{lines, sentences_of_line},
-    words::{COMMANDS, Words},
+    words::Words,
 };
+pub(super) use kinds::asks_for_work;
+use kinds::{begins_command, begins_rule, is_fact, is_question, is_rule, is_standing, is_wish, opines, supposes};
+use lists::List;
 pub(super) use pasted::Paste;
 use pasted::is_log;
 use std::{
@@ -38,111 +43,12 @@ pub(super) enum Kind {
 /// The longest statement, in characters.
 const MOST: usize = 600;
 
-/// Beginnings of a rule in a person's own words.
-const COMMANDING: [&str; 19] = [
-    "never ",
-    "always ",
-    "do not ",
-    "don't ",
-    "you must ",
-    "please never ",
-    "please always ",
-    "please don't ",
-    "please do not ",
-    "only ",
-    // German, Portuguese, French, Italian
-    "kein ",
-    "keine ",
-    "keinen ",
-    "bitte kein ",
-    "bitte keine ",
-    "bitte nur ",
-    "não ",
-    "pas de ",
-    "non ",
-];
-
-/// Whether a sentence begins with a command, and not with words that an error text has, too.
-fn begins_command(lower: &str) -> bool {
-    ["never ", "always ", "do not ", "don't ", "please ", "bitte "].iter().any(|start| lower.starts_with(start))
-}
-
-/// Whether a sentence begins like a rule in a person's own words.
-fn begins_rule(lower: &str) -> bool {
-    COMMANDING.iter().any(|start| lower.starts_with(start)) || forbids(lower)
-}
-
-/// Whether a sentence forbids something with "no": "no force pushes". An answer begins with the same word.
-fn forbids(lower: &str) -> bool {
-    const OTHERS: [&str; 18] = [
-        "i", "we", "you", "it", "that", "this", "the", "they", "there", "problem", "worries", "need", "idea", "wait",
-        "longer", "one", "more", "doubt",
-    ];
-    let Some(rest) = lower.strip_prefix("no ") else { return false };
-    let first = rest.split(|char: char| !char.is_alphanumeric()).next().unwrap_or_default();
-    !OTHERS.contains(&first) && !asks_for_work(rest)
-}
-
 /// A sentence without the question at its end.
 fn without_tag_question(said: &str) -> &str {
     [", ok?", ", okay?", ", understood?", ", right?", ", please?", ", ja?", ", oder?"]
         .iter()
         .find_map(|tail| said.strip_suffix(tail))
         .unwrap_or(said)
-}
-
-/// Whether a sentence asks for work: it begins with what is to be done.
-pub(super) fn asks_for_work(said: &str) -> bool {
-    const VERBS: [&str; 44] = [
-        "add",
-        "analyze",
-        "build",
-        "change",
-        "check",
-        "clean",
-        "commit",
-        "compare",
-        "configure",
-        "continue",
-        "convert",
-        "create",
-        "debug",
-        "delete",
-        "deploy",
-        "design",
-        "document",
-        "draft",
-        "explain",
-        "extend",
-        "extract",
-        "find",
-        "fix",
-        "generate",
-        "help",
-        "implement",
-        "improve",
-        "install",
-        "investigate",
-        "look",
-        "migrate",
-        "move",
-        "plan",
-        "port",
-        "refactor",
-        "remove",
-        "rename",
-        "replace",
-        "review",
-        "rewrite",
-        "test",
-        "translate",
-        "update",
-        "write",
-    ];
-    let lower = said.to_lowercase();
-    let lower = lower.trim_start_matches("please ").trim_start_matches("now ").trim_start_matches("then ");
-    let first = lower.split(|char: char| !char.is_alphanumeric()).next().unwrap_or_default();
-    VERBS.contains(&first) && label(said).is_none()
 }
 
 /// The longest line that is one statement, in characters. Longer lines are divided into sentences.
@@ -155,10 +61,14 @@ pub(super) fn of_user(said: &str) -> Vec<Statement> {
     let mut listed: HashSet<usize> = HashSet::new();
     // An item is looked at with its list, and by itself.
     let mut known: HashMap<usize, bool> = HashMap::new();
+    let place_of = |line: &str| line.as_ptr().addr() - said.as_ptr().addr();
+    let mut is_own = |item: &str| {
+        *known.entry(place_of(item)).or_insert_with(|| statement(item).is_some_and(|it| it.kind <= Kind::Wish))
+    };
     let mut paste = Paste::default();
     for line in lines(said).map(str::trim) {
         let before = found.len();
-        let place = line.as_ptr().addr() - said.as_ptr().addr();
+        let place = place_of(line);
         // A quotation is somebody else's.
         if listed.contains(&place) || line.starts_with('>') || is_pasted(line) {
             continue;
@@ -173,33 +83,12 @@ pub(super) fn of_user(said: &str) -> Vec<Statement> {
             continue;
         }
         let after = &said[place + line.len()..];
-        let heads = line.ends_with([':', '：']).then(|| (statement(line), announces_rules(line)));
-        match heads {
-            Some((rule, announces)) if announces || rule.as_ref().is_some_and(|it| it.kind <= Kind::Wish) => {
-                let items = list(after);
-                let mut own = |item: &&str| {
-                    let place = item.as_ptr().addr() - said.as_ptr().addr();
-                    *known.entry(place).or_insert_with(|| statement(item).is_some_and(|it| it.kind <= Kind::Wish))
-                };
-                let bare: Vec<&str> = items.into_iter().filter(|item| !own(item)).collect();
-                let joined = bare.iter().map(|item| without_bullet(item)).collect::<Vec<_>>().join("; ");
-                match rule {
-                    // The items say what the rule is about.
-                    Some(rule) if joined.len() + line.len() <= MOST_JOINED => {
-                        found.push(Statement { text: format!("{} {joined}", rule.text).trim().to_owned(), ..rule });
-                        listed.extend(bare.iter().map(|item| item.as_ptr().addr() - said.as_ptr().addr()));
-                    }
-                    rule => {
-                        found.extend(rule);
-                        for item in bare.iter().filter(|item| item.chars().nth(MOST).is_none()) {
-                            let text = without_bullet(item).split_whitespace().collect::<Vec<_>>().join(" ");
-                            found.push(Statement { kind: Kind::Rule, text });
-                            listed.insert(item.as_ptr().addr() - said.as_ptr().addr());
-                        }
-                    }
-                }
+        match line.ends_with([':', '：']).then(|| lists::headed(line, after, &mut is_own)).flatten() {
+            Some(List { statements, items }) => {
+                found.extend(statements);
+                listed.extend(items.iter().map(|item| place_of(item)));
             }
-            _ => of_line(line, &mut found),
+            None => of_line(line, &mut found),
         }
         // After a log, facts are those of the log.
         if paste.began() {
@@ -208,62 +97,6 @@ pub(super) fn of_user(said: &str) -> Vec<Statement> {
         }
     }
     found
-}
-
-/// The longest rule that is joined with its list, in bytes.
-const MOST_JOINED: usize = 360;
-
-/// Items of a list of rules that are read.
-const MOST_ITEMS: usize = 24;
-
-/// Whether a line says that rules follow.
-fn announces_rules(line: &str) -> bool {
-    static WORDS: LazyLock<Words> = LazyLock::new(|| {
-        Words::new(&[
-            "rules",
-            "follow these",
-            "mandatory",
-            "conventions",
-            "guidelines",
-            "constraints",
-            "please follow",
-            "important",
-            "requirements",
-            "wichtig",
-            "regeln",
-            "règles",
-            "reglas",
-            "规则",
-            "规定",
-            "ルール",
-            "규칙",
-        ])
-    });
-    line.len() <= LONGEST && WORDS.stand_in(&line.to_lowercase())
-}
-
-/// The items of the list that a text begins with. The lines of a block of code are items, too, and so is a line of code.
-fn list(text: &str) -> Vec<&str> {
-    let mut rest = text.lines().map(str::trim).skip_while(|line| line.is_empty()).peekable();
-    if rest.next_if(|line| line.starts_with("```")).is_some() {
-        return rest.take_while(|line| !line.starts_with("```")).take(MOST_ITEMS).collect();
-    }
-    if let Some(code) = rest.next_if(|line| line.starts_with('`')) {
-        return vec![code];
-    }
-    if rest.peek().is_some_and(|line| is_item(line)) {
-        return rest.take_while(|line| is_item(line)).take(MOST_ITEMS).collect();
-    }
-    // A line may end with a colon and go on in the next one.
-    let is_prose = |line: &&str| line.len() <= LONGEST && !line.starts_with(['#', '>']) && !line.ends_with([':', '：']);
-    rest.next().filter(is_prose).into_iter().collect()
-}
-
-/// Whether a line is an item of a list: a bullet or a number.
-fn is_item(line: &str) -> bool {
-    let digits = line.trim_start_matches(|char: char| char.is_ascii_digit());
-    let numbered = digits.len() < line.len() && (digits.starts_with(". ") || digits.starts_with(") "));
-    numbered || ["- ", "* ", "+ ", "• "].iter().any(|mark| line.starts_with(mark))
 }
 
 /// The statements in a line.
@@ -316,27 +149,6 @@ pub(super) fn asks(line: &str) -> bool {
         ])
     });
     asks_for_work(line) || line.ends_with(['?', '？']) || WORDS.stand_in(&line.to_lowercase())
-}
-
-/// Whether a sentence is a question, though it may have no question mark.
-fn is_question(lower: &str) -> bool {
-    const STARTS: [&str; 14] = [
-        "why ",
-        "what ",
-        "how ",
-        "when ",
-        "where ",
-        "who ",
-        "which ",
-        "can you",
-        "could ",
-        "would you",
-        "is ",
-        "are ",
-        "do you",
-        "does ",
-    ];
-    STARTS.iter().any(|start| lower.starts_with(start)) || lower == "keep going" || lower.starts_with("keep going ")
 }
 
 /// Whether a line is a sentence, and no step of a numbered list and no piece of data.
@@ -406,225 +218,9 @@ fn is_prose(sentence: &str) -> bool {
     strange(sentence) * 20 <= sentence.len() && !is_end && !sentence.ends_with(['?', '？']) && !is_log(sentence)
 }
 
-/// Whether a sentence says what somebody thinks or what happened, and sets no rule.
-fn opines(lower: &str) -> bool {
-    const STARTS: [&str; 25] = [
-        "i think",
-        "i guess",
-        "i feel",
-        "i believe",
-        "i wonder",
-        "i thought",
-        "i was told",
-        "maybe",
-        "perhaps",
-        "probably",
-        "and on top",
-        "ich glaube",
-        "never mind",
-        "you never know",
-        "it always",
-        "it never",
-        "it must be",
-        "you must be joking",
-        "no way",
-        "i always get",
-        "don't worry",
-        "please don't worry",
-        "es schlägt",
-        "das muss",
-        "es muss",
-    ];
-    const RULES: [&str; 7] = ["must", "never", "always", "should not", "shouldn't", "not allowed", "do not "];
-    let thinks = STARTS[..12].iter().any(|start| lower.starts_with(start) || lower.contains(&format!(": {start}")));
-    let is_phrase = STARTS[12..].iter().any(|start| lower.starts_with(start));
-    let happened = ["must have ", "must be a ", "muss gestern"].iter().any(|word| lower.contains(word));
-    let told = ["i thought", "i was told"].iter().any(|start| lower.starts_with(start));
-    told || is_phrase || happened || thinks && !RULES.iter().any(|rule| lower.contains(rule))
-}
-
-/// Whether a sentence says how something could be.
-fn supposes(lower: &str) -> bool {
-    static WORDS: LazyLock<Words> = LazyLock::new(|| {
-        Words::new(&["could", "would", "might", "maybe", "perhaps", "i guess", "könnte", "vielleicht"])
-    });
-    WORDS.stand_in(lower)
-}
-
-/// Whether a sentence asks for something each time: for every change, in every answer, before committing.
-fn is_standing(lower: &str) -> bool {
-    static STANDING: LazyLock<regex::Regex> = LazyLock::new(|| {
-        regex::Regex::new(
-            r"(?x)\b(?:for|in|on|with|after|before|at)\s(?:each|every|all)\s(?:\w+\s)?
-                (?:changes?|commits?|steps?|prs?|pull\srequests?|answers?|repl(?:y|ies)|responses?|messages?|edits?|releases?|merges?)\b
-              | \bevery\stime\b
-              | \b(?:für|in|bei|nach|vor|mit)\s(?:jede[rsmn]?|alle[nr]?)\s(?:\w+\s)?(?:änderung|commit|schritt|antwort|nachricht|pr)
-              | \b(?:pour|à|dans|après)\schaque\s | \b(?:en|para|por)\scada\s
-              | \b(?:answer|reply|respond|write\sto\sme|talk\sto\sme)\b.{0,24}\bin\s(?:english|german|french|spanish|italian|portuguese|japanese|chinese|korean|russian|dutch|polish|turkish)\b
-              | \b(?:antworte|schreib)\w*\b.{0,24}\bauf\s(?:deutsch|englisch)\b
-              | \brépond\w*\b.{0,24}\ben\s(?:français|anglais)\b | \bresponde\w*\b.{0,24}\ben\s(?:español|inglés)\b
-              | ^n(?:e\s|')\w+\s(?:\w+\s)?(?:pas|jamais|rien|plus)\b | ^(?:merci|prière)\sde\sne\b
-              | ^(?:avant|après)\schaque\s | ^(?:vor|nach)\s(?:dem|jedem|der|jeder)\s(?:commit|push|änderung|release|merge)",
-        )
-        .expect("a fixed pattern")
-    });
-    STANDING.is_match(lower) || is_on_occasion(lower)
-}
-
-/// Whether a sentence says what to do each time that something happens: "before you open a PR, run the tests".
-fn is_on_occasion(lower: &str) -> bool {
-    static TO_DO: LazyLock<Words> = LazyLock::new(|| {
-        Words::new(&[
-            "run", "use", "update", "add", "say", "tell", "ask", "make", "check", "write", "include", "mention",
-            "keep", "start", "test", "format", "note", "prefix", "has to", "have to", "needs to", "must", "should",
-            "do", "do not", "don't",
-        ])
-    });
-    const OCCASIONS: [&str; 8] =
-        ["before ", "after ", "when ", "whenever ", "each time ", "every time ", "once you ", "while "];
-    // A report of the user begins in the same way.
-    const REPORTS: [&str; 10] = ["i ", "we ", "it ", "they ", "the ", "that ", "this ", "he ", "she ", "running "];
-    let Some(rest) = OCCASIONS.iter().find_map(|start| lower.strip_prefix(start)) else { return false };
-    !REPORTS.iter().any(|start| rest.starts_with(start)) && TO_DO.stand_in(rest)
-}
-
-fn is_rule(lower: &str) -> bool {
-    static WORDS: LazyLock<Words> = LazyLock::new(|| Words::new(COMMANDS));
-    let lower = &lower.replace('’', "'");
-    WORDS.stand_in(lower)
-        || begins_rule(lower)
-        || ["use ", "keep "].iter().any(|start| lower.starts_with(start))
-        || leaves_alone(lower)
-        || lower.contains(". use ")
-        || lower.contains(": only ")
-}
-
-/// Whether a sentence says to leave something as it is: "leave vendor/ alone".
-fn leaves_alone(lower: &str) -> bool {
-    const ENDS: [&str; 5] = [" alone", " as it is", " as they are", " untouched", " unchanged"];
-    let lower = lower.strip_prefix("please ").unwrap_or(lower);
-    (lower.starts_with("leave ") || lower.starts_with("keep ")) && ENDS.iter().any(|end| lower.contains(end))
-}
-
-/// Whether a sentence wishes something. The wish may stand in the third person.
-fn is_wish(lower: &str) -> bool {
-    static WORDS: LazyLock<Words> = LazyLock::new(|| {
-        Words::new(&[
-            "prefer",
-            "prefers",
-            "preferred",
-            "preference",
-            "would rather",
-            "i'd rather",
-            "user wants",
-            "user likes",
-            "i want",
-            "i like",
-            "we want",
-            "avoid",
-            "should not",
-            "shouldn't",
-            "required",
-            "instead of",
-            "without",
-            "keep it",
-            "no more",
-            "ensure",
-            "use the",
-            "use a",
-            "we use",
-            "from now on",
-            "going forward",
-            "stick to",
-            "at most",
-            "at least",
-            "stay below",
-            "keep them",
-            // German, French, Italian, Russian
-            "müssen",
-            "nicht",
-            "keine",
-            "lieber",
-            "ne pas",
-            "mai ",
-            "нужно",
-        ])
-    });
-    // A condition for the agent: "if it fails, stop".
-    WORDS.stand_in(lower) || lower.starts_with("if ") && lower.contains(", ")
-}
-
-/// Whether a sentence says how something is.
-fn is_fact(lower: &str) -> bool {
-    static WORDS: LazyLock<Words> = LazyLock::new(|| {
-        Words::new(&[
-            "is",
-            "are",
-            "was",
-            "were",
-            "has",
-            "have",
-            "uses",
-            "runs",
-            "lives",
-            "owns",
-            "belongs",
-            "moved",
-            "changed",
-            "became",
-            "called",
-            "calling",
-            "named",
-            "costs",
-            "takes",
-            "needs",
-            "starts",
-            "ends",
-            "equals",
-            "means",
-            "stays",
-            "stands",
-            "ist",
-            "sind",
-            "hat",
-            "est",
-            "sont",
-            "es",
-            "son",
-            "è",
-            "был",
-            "это",
-            "rebased",
-            "switched",
-            "renamed",
-            "scheduled",
-            "lands",
-            "expires",
-            "listens",
-            "points",
-            "comes",
-            "goes",
-            "go",
-            "listens",
-            "listen",
-            "expires",
-            "expire",
-            "defaults",
-            "是",
-            "は",
-            "です",
-            "입니다",
-            "remember",
-            "note",
-            "fyi",
-        ])
-    });
-    WORDS.stand_in(lower) || lower.contains(" = ")
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::words::COMMANDS, *};
 
     fn kind(text: &str) -> Option<Kind> {
         statement(text).map(|it| it.kind)

@@ -1,7 +1,7 @@
 //! The sentences of the agent that say something: results, decisions, and plans for the next step. Narration says nothing.
 
 use crate::summary::{
-    prose::{clip, sentences},
+    prose::{clip, item, sentences},
     words::Words,
 };
 use std::{collections::HashSet, sync::LazyLock};
@@ -418,11 +418,7 @@ pub(super) fn listed_steps(answer: &str) -> Vec<String> {
     let mut steps = Vec::new();
     let mut inside = false;
     for line in answer.lines().map(str::trim) {
-        let item = ["- ", "* ", "• "].iter().find_map(|mark| line.strip_prefix(mark)).or_else(|| {
-            let rest = line.trim_start_matches(|char: char| char.is_ascii_digit());
-            (rest.len() < line.len()).then(|| rest.strip_prefix(". ").or_else(|| rest.strip_prefix(") "))).flatten()
-        });
-        match item {
+        match item(line) {
             Some(item) if inside && steps.len() < MOST => steps.push(clip(item, LONGEST_OUTCOME)),
             Some(_) => {}
             None if line.is_empty() => {}

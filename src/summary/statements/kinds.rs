@@ -1,0 +1,345 @@
+//! The words by which a sentence is a rule, a wish, a fact, a question, an opinion or a request for work.
+
+use crate::summary::{
+    cues::label,
+    words::{COMMANDS, Words},
+};
+use std::sync::LazyLock;
+
+/// Beginnings of a rule in a person's own words.
+const COMMANDING: [&str; 19] = [
+    "never ",
+    "always ",
+    "do not ",
+    "don't ",
+    "you must ",
+    "please never ",
+    "please always ",
+    "please don't ",
+    "please do not ",
+    "only ",
+    // German, Portuguese, French, Italian
+    "kein ",
+    "keine ",
+    "keinen ",
+    "bitte kein ",
+    "bitte keine ",
+    "bitte nur ",
+    "não ",
+    "pas de ",
+    "non ",
+];
+
+/// Whether a sentence begins with a command, and not with words that an error text has, too.
+pub(super) fn begins_command(lower: &str) -> bool {
+    ["never ", "always ", "do not ", "don't ", "please ", "bitte "].iter().any(|start| lower.starts_with(start))
+}
+
+/// Whether a sentence begins like a rule in a person's own words.
+pub(super) fn begins_rule(lower: &str) -> bool {
+    COMMANDING.iter().any(|start| lower.starts_with(start)) || forbids(lower)
+}
+
+/// Whether a sentence forbids something with "no": "no force pushes". An answer begins with the same word.
+fn forbids(lower: &str) -> bool {
+    const OTHERS: [&str; 18] = [
+        "i", "we", "you", "it", "that", "this", "the", "they", "there", "problem", "worries", "need", "idea", "wait",
+        "longer", "one", "more", "doubt",
+    ];
+    let Some(rest) = lower.strip_prefix("no ") else { return false };
+    let first = rest.split(|char: char| !char.is_alphanumeric()).next().unwrap_or_default();
+    !OTHERS.contains(&first) && !asks_for_work(rest)
+}
+
+/// Whether a sentence asks for work: it begins with what is to be done.
+pub(in crate::summary) fn asks_for_work(said: &str) -> bool {
+    const VERBS: [&str; 44] = [
+        "add",
+        "analyze",
+        "build",
+        "change",
+        "check",
+        "clean",
+        "commit",
+        "compare",
+        "configure",
+        "continue",
+        "convert",
+        "create",
+        "debug",
+        "delete",
+        "deploy",
+        "design",
+        "document",
+        "draft",
+        "explain",
+        "extend",
+        "extract",
+        "find",
+        "fix",
+        "generate",
+        "help",
+        "implement",
+        "improve",
+        "install",
+        "investigate",
+        "look",
+        "migrate",
+        "move",
+        "plan",
+        "port",
+        "refactor",
+        "remove",
+        "rename",
+        "replace",
+        "review",
+        "rewrite",
+        "test",
+        "translate",
+        "update",
+        "write",
+    ];
+    let lower = said.to_lowercase();
+    let lower = lower.trim_start_matches("please ").trim_start_matches("now ").trim_start_matches("then ");
+    let first = lower.split(|char: char| !char.is_alphanumeric()).next().unwrap_or_default();
+    VERBS.contains(&first) && label(said).is_none()
+}
+
+/// Whether a sentence is a question, though it may have no question mark.
+pub(super) fn is_question(lower: &str) -> bool {
+    const STARTS: [&str; 14] = [
+        "why ",
+        "what ",
+        "how ",
+        "when ",
+        "where ",
+        "who ",
+        "which ",
+        "can you",
+        "could ",
+        "would you",
+        "is ",
+        "are ",
+        "do you",
+        "does ",
+    ];
+    STARTS.iter().any(|start| lower.starts_with(start)) || lower == "keep going" || lower.starts_with("keep going ")
+}
+
+/// Whether a sentence says what somebody thinks or what happened, and sets no rule.
+pub(super) fn opines(lower: &str) -> bool {
+    const THOUGHTS: [&str; 12] = [
+        "i think",
+        "i guess",
+        "i feel",
+        "i believe",
+        "i wonder",
+        "i thought",
+        "i was told",
+        "maybe",
+        "perhaps",
+        "probably",
+        "and on top",
+        "ich glaube",
+    ];
+    const PHRASES: [&str; 13] = [
+        "never mind",
+        "you never know",
+        "it always",
+        "it never",
+        "it must be",
+        "you must be joking",
+        "no way",
+        "i always get",
+        "don't worry",
+        "please don't worry",
+        "es schlägt",
+        "das muss",
+        "es muss",
+    ];
+    const RULES: [&str; 7] = ["must", "never", "always", "should not", "shouldn't", "not allowed", "do not "];
+    let thinks = THOUGHTS.iter().any(|start| lower.starts_with(start) || lower.contains(&format!(": {start}")));
+    let is_phrase = PHRASES.iter().any(|start| lower.starts_with(start));
+    let happened = ["must have ", "must be a ", "muss gestern"].iter().any(|word| lower.contains(word));
+    let told = ["i thought", "i was told"].iter().any(|start| lower.starts_with(start));
+    told || is_phrase || happened || thinks && !RULES.iter().any(|rule| lower.contains(rule))
+}
+
+/// Whether a sentence says how something could be.
+pub(super) fn supposes(lower: &str) -> bool {
+    static WORDS: LazyLock<Words> = LazyLock::new(|| {
+        Words::new(&["could", "would", "might", "maybe", "perhaps", "i guess", "könnte", "vielleicht"])
+    });
+    WORDS.stand_in(lower)
+}
+
+/// Whether a sentence asks for something each time: for every change, in every answer, before committing.
+pub(super) fn is_standing(lower: &str) -> bool {
+    static STANDING: LazyLock<regex::Regex> = LazyLock::new(|| {
+        regex::Regex::new(
+            r"(?x)\b(?:for|in|on|with|after|before|at)\s(?:each|every|all)\s(?:\w+\s)?
+                (?:changes?|commits?|steps?|prs?|pull\srequests?|answers?|repl(?:y|ies)|responses?|messages?|edits?|releases?|merges?)\b
+              | \bevery\stime\b
+              | \b(?:für|in|bei|nach|vor|mit)\s(?:jede[rsmn]?|alle[nr]?)\s(?:\w+\s)?(?:änderung|commit|schritt|antwort|nachricht|pr)
+              | \b(?:pour|à|dans|après)\schaque\s | \b(?:en|para|por)\scada\s
+              | \b(?:answer|reply|respond|write\sto\sme|talk\sto\sme)\b.{0,24}\bin\s(?:english|german|french|spanish|italian|portuguese|japanese|chinese|korean|russian|dutch|polish|turkish)\b
+              | \b(?:antworte|schreib)\w*\b.{0,24}\bauf\s(?:deutsch|englisch)\b
+              | \brépond\w*\b.{0,24}\ben\s(?:français|anglais)\b | \bresponde\w*\b.{0,24}\ben\s(?:español|inglés)\b
+              | ^n(?:e\s|')\w+\s(?:\w+\s)?(?:pas|jamais|rien|plus)\b | ^(?:merci|prière)\sde\sne\b
+              | ^(?:avant|après)\schaque\s | ^(?:vor|nach)\s(?:dem|jedem|der|jeder)\s(?:commit|push|änderung|release|merge)",
+        )
+        .expect("a fixed pattern")
+    });
+    STANDING.is_match(lower) || is_on_occasion(lower)
+}
+
+/// Whether a sentence says what to do each time that something happens: "before you open a PR, run the tests".
+fn is_on_occasion(lower: &str) -> bool {
+    static TO_DO: LazyLock<Words> = LazyLock::new(|| {
+        Words::new(&[
+            "run", "use", "update", "add", "say", "tell", "ask", "make", "check", "write", "include", "mention",
+            "keep", "start", "test", "format", "note", "prefix", "has to", "have to", "needs to", "must", "should",
+            "do", "do not", "don't",
+        ])
+    });
+    const OCCASIONS: [&str; 8] =
+        ["before ", "after ", "when ", "whenever ", "each time ", "every time ", "once you ", "while "];
+    // A report of the user begins in the same way.
+    const REPORTS: [&str; 10] = ["i ", "we ", "it ", "they ", "the ", "that ", "this ", "he ", "she ", "running "];
+    let Some(rest) = OCCASIONS.iter().find_map(|start| lower.strip_prefix(start)) else { return false };
+    !REPORTS.iter().any(|start| rest.starts_with(start)) && TO_DO.stand_in(rest)
+}
+
+pub(super) fn is_rule(lower: &str) -> bool {
+    static WORDS: LazyLock<Words> = LazyLock::new(|| Words::new(COMMANDS));
+    let lower = &lower.replace('’', "'");
+    WORDS.stand_in(lower)
+        || begins_rule(lower)
+        || ["use ", "keep "].iter().any(|start| lower.starts_with(start))
+        || leaves_alone(lower)
+        || lower.contains(". use ")
+        || lower.contains(": only ")
+}
+
+/// Whether a sentence says to leave something as it is: "leave vendor/ alone".
+fn leaves_alone(lower: &str) -> bool {
+    const ENDS: [&str; 5] = [" alone", " as it is", " as they are", " untouched", " unchanged"];
+    let lower = lower.strip_prefix("please ").unwrap_or(lower);
+    (lower.starts_with("leave ") || lower.starts_with("keep ")) && ENDS.iter().any(|end| lower.contains(end))
+}
+
+/// Whether a sentence wishes something. The wish may stand in the third person.
+pub(super) fn is_wish(lower: &str) -> bool {
+    static WORDS: LazyLock<Words> = LazyLock::new(|| {
+        Words::new(&[
+            "prefer",
+            "prefers",
+            "preferred",
+            "preference",
+            "would rather",
+            "i'd rather",
+            "user wants",
+            "user likes",
+            "i want",
+            "i like",
+            "we want",
+            "avoid",
+            "should not",
+            "shouldn't",
+            "required",
+            "instead of",
+            "without",
+            "keep it",
+            "no more",
+            "ensure",
+            "use the",
+            "use a",
+            "we use",
+            "from now on",
+            "going forward",
+            "stick to",
+            "at most",
+            "at least",
+            "stay below",
+            "keep them",
+            // German, French, Italian, Russian
+            "müssen",
+            "nicht",
+            "keine",
+            "lieber",
+            "ne pas",
+            "mai ",
+            "нужно",
+        ])
+    });
+    // A condition for the agent: "if it fails, stop".
+    WORDS.stand_in(lower) || lower.starts_with("if ") && lower.contains(", ")
+}
+
+/// Whether a sentence says how something is.
+pub(super) fn is_fact(lower: &str) -> bool {
+    static WORDS: LazyLock<Words> = LazyLock::new(|| {
+        Words::new(&[
+            "is",
+            "are",
+            "was",
+            "were",
+            "has",
+            "have",
+            "uses",
+            "runs",
+            "lives",
+            "owns",
+            "belongs",
+            "moved",
+            "changed",
+            "became",
+            "called",
+            "calling",
+            "named",
+            "costs",
+            "takes",
+            "needs",
+            "starts",
+            "ends",
+            "equals",
+            "means",
+            "stays",
+            "stands",
+            "ist",
+            "sind",
+            "hat",
+            "est",
+            "sont",
+            "es",
+            "son",
+            "è",
+            "был",
+            "это",
+            "rebased",
+            "switched",
+            "renamed",
+            "scheduled",
+            "lands",
+            "expires",
+            "listens",
+            "points",
+            "comes",
+            "goes",
+            "go",
+            "listens",
+            "listen",
+            "expires",
+            "expire",
+            "defaults",
+            "是",
+            "は",
+            "です",
+            "입니다",
+            "remember",
+            "note",
+            "fyi",
+        ])
+    });
+    WORDS.stand_in(lower) || lower.contains(" = ")
+}

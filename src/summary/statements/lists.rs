@@ -1,0 +1,84 @@
+//! Rules that stand as a list below the line that announces them.
+
+use super::{Kind, LONGEST, MOST, Statement, statement, without_bullet};
+use crate::summary::{prose::item, words::Words};
+use std::sync::LazyLock;
+
+/// The statements of a line with the list below it.
+pub(super) struct List<'a> {
+    pub statements: Vec<Statement>,
+    /// The items that they have. The others are statements by themselves.
+    pub items: Vec<&'a str>,
+}
+
+/// The list below a line, if the line is a rule or says that rules follow. `is_own`: whether an item is a rule by itself.
+pub(super) fn headed<'a>(line: &str, after: &'a str, is_own: &mut dyn FnMut(&str) -> bool) -> Option<List<'a>> {
+    let rule = statement(line);
+    if rule.as_ref().is_none_or(|it| it.kind > Kind::Wish) && !announces_rules(line) {
+        return None;
+    }
+    let items: Vec<&str> = list(after).into_iter().filter(|item| !is_own(item)).collect();
+    let joined = items.iter().map(|item| without_bullet(item)).collect::<Vec<_>>().join("; ");
+    match rule {
+        // The items say what the rule is about.
+        Some(rule) if joined.len() + line.len() <= MOST_JOINED => {
+            let text = format!("{} {joined}", rule.text).trim().to_owned();
+            Some(List { statements: vec![Statement { text, ..rule }], items })
+        }
+        rule => {
+            let items: Vec<&str> = items.into_iter().filter(|item| item.chars().nth(MOST).is_none()).collect();
+            let text = |item: &&str| without_bullet(item).split_whitespace().collect::<Vec<_>>().join(" ");
+            let rules = items.iter().map(|item| Statement { kind: Kind::Rule, text: text(item) });
+            Some(List { statements: rule.into_iter().chain(rules).collect(), items })
+        }
+    }
+}
+
+/// The longest rule that is joined with its list, in bytes.
+const MOST_JOINED: usize = 360;
+
+/// Items of a list of rules that are read.
+const MOST_ITEMS: usize = 24;
+
+/// Whether a line says that rules follow.
+fn announces_rules(line: &str) -> bool {
+    static WORDS: LazyLock<Words> = LazyLock::new(|| {
+        Words::new(&[
+            "rules",
+            "follow these",
+            "mandatory",
+            "conventions",
+            "guidelines",
+            "constraints",
+            "please follow",
+            "important",
+            "requirements",
+            "wichtig",
+            "regeln",
+            "règles",
+            "reglas",
+            "规则",
+            "规定",
+            "ルール",
+            "규칙",
+        ])
+    });
+    line.len() <= LONGEST && WORDS.stand_in(&line.to_lowercase())
+}
+
+/// The items of the list that a text begins with. The lines of a block of code are items, too, and so is a line of code.
+fn list(text: &str) -> Vec<&str> {
+    let mut rest = text.lines().map(str::trim).skip_while(|line| line.is_empty()).peekable();
+    if rest.next_if(|line| line.starts_with("```")).is_some() {
+        return rest.take_while(|line| !line.starts_with("```")).take(MOST_ITEMS).collect();
+    }
+    if let Some(code) = rest.next_if(|line| line.starts_with('`')) {
+        return vec![code];
+    }
+    if rest.peek().is_some_and(|line| item(line).is_some()) {
+        return rest.take_while(|line| item(line).is_some()).take(MOST_ITEMS).collect();
+    }
+    // A line may end with a colon and go on in the next one.
+    let is_prose = |line: &&str| line.len() <= LONGEST && !line.starts_with(['#', '>']) && !line.ends_with([':', '：']);
+    rest.next().filter(is_prose).into_iter().collect()
+}
