@@ -60,15 +60,18 @@ impl Files {
     }
 }
 
-/// Whether the second bytes are the first ones and more. A torn last line is moved out of the way, and a file of an
-/// older version is kept beside its new form.
+/// Whether the second bytes are the first ones and more. A torn last line, or the torn piece after a whole entry on the
+/// last line, is moved out of the way. A file of an older version is kept beside its new form.
 fn grew(path: &Path, old: &[u8], new: &[u8], files: &BTreeMap<PathBuf, Vec<u8>>) -> bool {
     let whole = old.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let same = old.iter().zip(new).take_while(|(a, b)| a == b).count();
+    // The line of the entry gets its newline where the piece began.
+    let cut = if same > whole && new.get(same) == Some(&b'\n') { same } else { whole };
     let name = path.as_os_str().as_encoded_bytes();
     let mut beside =
         files.iter().filter(|(other, _)| *other != path && other.as_os_str().as_encoded_bytes().starts_with(name));
     new.starts_with(old)
-        || new.starts_with(&old[..whole]) && beside.clone().any(|(_, bytes)| bytes.ends_with(&old[whole..]))
+        || new.starts_with(&old[..cut]) && beside.clone().any(|(_, bytes)| bytes.ends_with(&old[cut..]))
         || beside.any(|(_, bytes)| bytes == old)
 }
 
@@ -113,4 +116,19 @@ impl Rule for Files {
         }
         Ok(())
     }
+}
+
+#[test]
+fn a_torn_piece_may_leave_the_file_only_if_it_is_beside_it() {
+    let path = Path::new("s.jsonl");
+    let grown = |old: &str, new: &str, torn: &str| {
+        let files = [(path, new), (Path::new("s.jsonl.torn"), torn)];
+        let files = files.map(|(path, text)| (path.to_owned(), text.as_bytes().to_vec())).into_iter().collect();
+        grew(path, old.as_bytes(), new.as_bytes(), &files)
+    };
+    assert!(grown("{1}\n{2", "{1}\n{3}\n", "{2"));
+    assert!(grown("{1}\n{2}{3", "{1}\n{2}\n{4}\n", "{3"));
+    assert!(!grown("{1}\n{2}{3", "{1}\n{2}\n{4}\n", "{5"));
+    assert!(!grown("{1}\n{2}{3", "{1}\n{2}{4}\n", "{3"));
+    assert!(!grown("{1}\n{2}\n{3", "{1}\n\n{4}\n", "{2}\n"));
 }
