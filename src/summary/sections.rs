@@ -61,27 +61,40 @@ impl Section {
         }
     }
 
-    /// The section a heading of a summary means, ours or a model's.
+    /// The section a heading of a summary means, ours or a model's. A heading that negates its words ("Non-Goals") has none.
     fn of_heading(heading: &str) -> Option<Self> {
-        let words = heading.to_lowercase();
-        let has = |word: &str| words.contains(word);
+        let lower = heading.to_lowercase();
+        let words: Vec<&str> = lower.split(|char: char| !char.is_alphanumeric()).filter(|it| !it.is_empty()).collect();
+        let has = |phrase: &str| {
+            let phrase: Vec<&str> = phrase.split(' ').collect();
+            let is_word = |(word, wanted): (&&str, &&str)| word.strip_suffix('s').unwrap_or(word) == *wanted;
+            words.windows(phrase.len()).any(|part| part.iter().zip(&phrase).all(is_word))
+        };
+        if words.iter().any(|word| NEGATIONS.contains(word)) {
+            return ["done", "completed", "finished"].into_iter().any(has).then_some(Self::InProgress);
+        }
         Some(match () {
             () if has("goal") || has("original request") => Self::Goal,
             () if has("constraint") || has("preference") => Self::Constraints,
-            () if has("in progress") || has("current work") => Self::InProgress,
-            () if has("blocked") => Self::Blocked,
+            () if has("in progres") || has("current work") || has("early progres") => Self::InProgress,
+            () if has("blocked") || has("blocker") => Self::Blocked,
             () if has("decision") => Self::Decisions,
             () if has("next step") || has("remaining") || has("pending") => Self::NextSteps,
-            () if has("done") || has("progress") || has("completed") => Self::Done,
+            () if has("done") || has("progres") || has("completed") => Self::Done,
             () => return None,
         })
     }
 }
 
+/// Words of a heading that negate the others.
+const NEGATIONS: [&str; 5] = ["non", "not", "no", "without", "never"];
+
 /// The items of an earlier summary. What stands under no heading that is known goes to the context.
 pub(super) fn parse(summary: &str) -> Vec<(Section, String)> {
     let mut items: Vec<(Section, String)> = Vec::new();
     let mut section = Section::Context;
+    // The words of a heading that negates them: its items say nothing without it.
+    let mut negated: Option<String> = None;
     let mut inside_tag: Option<String> = None;
     let (mut split_turn, mut is_turn) = (false, false);
     let mut turn = None;
@@ -103,6 +116,7 @@ pub(super) fn parse(summary: &str) -> Vec<(Section, String)> {
             fenced = false;
             split_turn |= heading.starts_with("Turn Context");
             section = Section::of_heading(heading).unwrap_or(Section::Context);
+            negated = (section == Section::Context && is_negated(heading)).then(|| heading.to_owned());
             // The subject of one turn is not the subject of the session: the turn goes on.
             is_turn = split_turn && section == Section::Goal;
             if is_turn {
@@ -128,10 +142,12 @@ pub(super) fn parse(summary: &str) -> Vec<(Section, String)> {
         if trimmed.is_empty() || trimmed.chars().all(|char| char == '-') || trimmed.starts_with("```") {
             continue;
         }
-        let text = without_mark(trimmed).unwrap_or(trimmed).trim();
+        let (tick, text) = without_mark(trimmed).unwrap_or((None, trimmed));
+        let text = text.trim();
         if !text.is_empty() && text != NONE {
             turn = turn.or(is_turn.then_some(items.len()));
-            items.push((section, text.to_owned()));
+            let text = negated.as_ref().map_or_else(|| text.to_owned(), |heading| format!("{heading}: {text}"));
+            items.push((section.ticked(tick), text));
         }
     }
     if let Some(turn) = turn {
@@ -167,14 +183,40 @@ fn heading(line: &str) -> Option<&str> {
     (!bold.contains("**")).then(|| bold.trim_end_matches(':'))
 }
 
-/// The text after a bullet, a box or a number; none where there is no such mark.
-fn without_mark(line: &str) -> Option<&str> {
+/// A box before an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tick {
+    Done,
+    Open,
+}
+
+impl Section {
+    /// The section of an item with this box: a box tells more than the heading above it.
+    fn ticked(self, tick: Option<Tick>) -> Self {
+        match (self, tick) {
+            (Self::Done, Some(Tick::Open)) => Self::InProgress,
+            (Self::InProgress | Self::NextSteps, Some(Tick::Done)) => Self::Done,
+            _ => self,
+        }
+    }
+}
+
+fn is_negated(heading: &str) -> bool {
+    let lower = heading.to_lowercase();
+    let mut words = lower.split(|char: char| !char.is_alphanumeric());
+    words.any(|word| NEGATIONS.contains(&word) || ["abandoned", "rejected", "out"].contains(&word))
+}
+
+/// The box and the text after a bullet, a box or a number; none where there is no such mark.
+fn without_mark(line: &str) -> Option<(Option<Tick>, &str)> {
     let digits = line.trim_start_matches(|char: char| char.is_ascii_digit());
     let rest = line.strip_prefix("- ").or_else(|| line.strip_prefix("* ")).or_else(|| {
         (digits.len() < line.len()).then(|| digits.strip_prefix(". ").or_else(|| digits.strip_prefix(") "))).flatten()
     })?;
     let rest = rest.trim_start();
-    Some(["[x] ", "[X] ", "[ ] "].iter().find_map(|tick| rest.strip_prefix(tick)).unwrap_or(rest))
+    let boxes = [("[x] ", Tick::Done), ("[X] ", Tick::Done), ("[ ] ", Tick::Open)];
+    let ticked = boxes.into_iter().find_map(|(mark, tick)| Some((Some(tick), rest.strip_prefix(mark)?)));
+    Some(ticked.unwrap_or((None, rest)))
 }
 
 /// The beginning of the line before the excerpts.
@@ -270,6 +312,23 @@ mod tests {
         let text = "## Goal\n- Ship it\n---\n\n**Turn Context (split turn):**\n\n## Goal\n- Port the parser and its tests\n\n## Progress\n### In Progress\n- [ ] Port the parser … → Half is there.";
         let expected =
             [(Section::Goal, "Ship it"), (Section::InProgress, "Port the parser and its tests → Half is there.")];
+        assert_eq!(parse(text), expected.map(|(section, text)| (section, text.to_owned())));
+    }
+
+    #[test]
+    fn a_box_and_a_negation_tell_more_than_the_words_of_a_heading() {
+        let text = "## Goal\nPort the parser.\n## Non-Goals\n- Rewriting the lexer\n## Progress\n- [x] table\n- [ ] recovery\n### Not Done\n- fuzzing\n## Abandoned approaches\n- regexes\n## Unblocked items\n- a\n## Early Progress\n- half of it\n## Next Steps\n1. [x] b";
+        let expected = [
+            (Section::Goal, "Port the parser."),
+            (Section::Context, "Non-Goals: Rewriting the lexer"),
+            (Section::Done, "table"),
+            (Section::InProgress, "recovery"),
+            (Section::InProgress, "fuzzing"),
+            (Section::Context, "Abandoned approaches: regexes"),
+            (Section::Context, "a"),
+            (Section::InProgress, "half of it"),
+            (Section::Done, "b"),
+        ];
         assert_eq!(parse(text), expected.map(|(section, text)| (section, text.to_owned())));
     }
 
