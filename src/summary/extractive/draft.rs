@@ -211,11 +211,10 @@ impl<'a> Draft<'a> {
 
     /// Takes the requests, the latest one first, and the failures that are open.
     fn requests(&self, items: &mut Items<'_>, cap: u64) {
-        let chars = request_chars(cap);
         // The goal stands above, and the last words below.
         let goal = self.goal();
         let last = self.last_words(cap).filter(|_| cap >= AMPLE).unwrap_or_default();
-        let line = |request: &ledger::Request| {
+        let line = |request: &ledger::Request, chars: usize| {
             let is_goal = goal == Some(&request.text);
             let outcome = request.outcome.as_deref();
             let is_said_below =
@@ -230,6 +229,10 @@ impl<'a> Draft<'a> {
         let Some((latest, before)) = self.ledger.requests.split_last() else {
             return self.open_failures(items);
         };
+        let size =
+            |chars: usize| -> u64 { before.iter().map(|request| self.request.scale.text(&line(request, chars))).sum() };
+        let chars = longest_that_fits(&REQUEST_CHARS, cap * REQUEST_SHARE / 100, size);
+        let line = |request: &ledger::Request| line(request, chars);
         let is_open = self.goes_on || !latest.is_done();
         let section = if is_open { Section::InProgress } else { Section::Done };
         items.take(Kind::Latest, [(section, line(latest))]);
@@ -323,13 +326,16 @@ fn head_and_end(said: &str, chars: usize) -> String {
     head.join("\n")
 }
 
-/// Length of a request, in characters: shorter in a small summary, so that more of them fit.
-fn request_chars(cap: u64) -> usize {
-    match cap {
-        0..3_000 => 90,
-        3_000..6_000 => 110,
-        _ => 240,
-    }
+/// Lengths of a request, in characters. The outcome has two thirds of it.
+const REQUEST_CHARS: [usize; 6] = [320, 240, 180, 140, 110, 90];
+
+/// The share of a summary, in hundredths, that all requests may have before they are shortened.
+const REQUEST_SHARE: u64 = 16;
+
+/// The first of these lengths, the longest first, with which a text has at most `room` tokens; else the shortest.
+fn longest_that_fits(lengths: &[usize], room: u64, size: impl Fn(usize) -> u64) -> usize {
+    let fits = lengths.iter().find(|chars| size(**chars) <= room).or(lengths.last());
+    fits.copied().unwrap_or_default()
 }
 
 impl Wishes<'_> {
