@@ -23,7 +23,7 @@ const REST: [&str; 7] = [
     "This session is being continued from a previous conversation",
     "Called the Read tool with the following input:",
     "Called the List tool with the following input:",
-    "[Request interrupted by user",
+    STOPPED,
     "Base directory for this skill:",
     "Another Claude session sent a message:",
 ];
@@ -86,15 +86,20 @@ pub(super) fn parts(message: &str) -> Parts<'_> {
         }
     }
     let mut closes = HashMap::new();
+    // The arguments of a command to the harness are not the user's words to the agent.
+    let mut of_harness = false;
     while let Some(Block { before, name, inside, after }) = next_block(rest, &mut closes) {
         own.push_str(before);
         match name {
-            "command-name" if !OF_HARNESS.contains(&inside.trim().trim_start_matches('/')) => {
-                own.push_str(inside.trim());
-                own.push(' ');
+            "command-name" => {
+                of_harness = OF_HARNESS.contains(&inside.trim().trim_start_matches('/'));
+                if !of_harness {
+                    own.push_str(inside.trim());
+                    own.push(' ');
+                }
             }
             // The text after the command.
-            "command-args" => {
+            "command-args" if !of_harness => {
                 own.push_str(inside.trim());
                 own.push('\n');
             }
@@ -182,6 +187,7 @@ mod tests {
         assert_eq!(own("<environment_context>\n<cwd>/x</cwd>\n</environment_context>"), "");
         assert_eq!(own("<system-reminder>be kind</system-reminder>\nFix the test."), "Fix the test.");
         assert_eq!(own("<command-name>/clear</command-name>\n<command-args></command-args>"), "");
+        assert_eq!(own("<command-name>/model</command-name><command-args>opus</command-args>"), "");
         assert_eq!(
             own("<command-name>/plan</command-name><command-args>the parser</command-args>"),
             "/plan the parser"
