@@ -15,7 +15,7 @@ use super::{
 use crate::{
     conversation::{
         entry::{Body, Entry},
-        message::{self, Block, Message, ToolCall, ToolResult, outline::Role},
+        message::{self, Block, Message, StopReason, ToolCall, ToolResult, outline::Role},
     },
     ids::CallId,
     redact::Clean,
@@ -186,6 +186,9 @@ pub(super) fn listen(entries: &[&Arc<Entry>], clean: &dyn Fn(&str) -> Clean, sto
             }
             Message::Developer(_) | Message::Custom(_) | Message::Summary(_) => {
                 say(Said::new(Speaker::Aside, Clean::assembled("note"), clipped(&content.text())));
+            }
+            Message::Assistant(answer) if answer.stop == StopReason::Aborted => {
+                say(Said::new(Speaker::Stop, Clean::assembled("user"), Clean::assembled("stopped")));
             }
             Message::Assistant(_) | Message::Execution(_) | Message::System(_) => {}
         }

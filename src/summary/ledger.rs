@@ -3,16 +3,18 @@
 
 mod failures;
 mod outcomes;
+mod requests;
 
 pub(super) use failures::Failure;
+pub(super) use requests::Request;
 
 use super::{
     cues,
     current::{Claim, Outdated, in_force},
-    heard::{Run, Said, Speaker},
-    prose::{clip, lines, sentences_of_line},
+    heard::{Said, Speaker},
+    prose::{clip, sentences_of_line},
     sections::{self, Section},
-    statements::{self, Kind, Paste, Statement},
+    statements::{self, Kind, Statement},
     todo,
 };
 use crate::{
@@ -20,47 +22,8 @@ use crate::{
     redact::Clean,
 };
 use failures::Worked;
+use requests::{Part, Requests, Turn, is_request, without_pastes};
 use std::{collections::HashSet, sync::Arc};
-
-/// A request of the user and what came of it.
-#[derive(Debug, Clone)]
-pub(super) struct Request {
-    pub text: String,
-    pub outcome: Option<String>,
-    end: End,
-}
-
-/// The end of the turn of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
-    /// It has none.
-    Open,
-    /// The user stopped the agent.
-    Stopped,
-    /// The agent asked the user.
-    Question,
-    /// The agent answered, and the last check of the turn had failed.
-    Failing,
-    /// The agent answered.
-    Answer,
-}
-
-impl Request {
-    fn new(text: String) -> Self {
-        Self { text, outcome: None, end: End::Open }
-    }
-
-    /// Whether its turn ended with an answer, and nothing says that it is not done.
-    pub(super) fn is_done(&self) -> bool {
-        let denies = |outcome: &String| outcomes::denies(&outcome.to_lowercase());
-        self.end == End::Answer && !self.outcome.as_ref().is_some_and(denies)
-    }
-
-    /// Whether the user stopped the agent at it.
-    pub(super) fn is_stopped(&self) -> bool {
-        self.end == End::Stopped
-    }
-}
 
 /// A statement in force.
 #[derive(Debug, Clone)]
@@ -87,16 +50,9 @@ pub(super) struct Ledger {
     pub next: Vec<String>,
     /// The newest command that worked, with the end of its output.
     pub last_command: Option<String>,
-    /// The outcomes of requests so far.
-    told: HashSet<String>,
-    /// Whether the user went on to something that asks for nothing: the next answer is not about the last request.
-    closed: bool,
     /// Values that later statements replaced.
     pub outdated: Outdated,
 }
-
-/// The longest request that a ledger has, in characters.
-const LONGEST_REQUEST: usize = 600;
 
 /// Material of a ledger.
 pub(super) struct Sources<'a> {
@@ -113,101 +69,47 @@ pub(super) struct Sources<'a> {
     pub clean: &'a dyn Fn(&str) -> Clean,
 }
 
-/// An acknowledgement asks for nothing.
-fn is_request(text: &str) -> bool {
-    const EMPTY: &[&str] = &[
-        "ok",
-        "okay",
-        "yes",
-        "yep",
-        "yeah",
-        "no",
-        "y",
-        "n",
-        "yo",
-        "wow",
-        "nice",
-        "great",
-        "cool",
-        "good",
-        "perfect",
-        "thanks",
-        "thank you",
-        "thx",
-        "go",
-        "go on",
-        "continue",
-        "sure",
-        "done",
-        "ls",
-        "hi",
-        "hello",
-        "and",
-        "really",
-    ];
-    let words = text.to_lowercase();
-    !EMPTY.contains(&words.trim_matches(|char: char| !char.is_alphanumeric()))
-}
-
-/// The turn that is read.
-#[derive(Default)]
-struct Turn<'a> {
-    /// The newest answer in it.
-    answer: Option<&'a str>,
-    /// Whether the agent called a tool with or after that answer.
-    called: bool,
-    /// Whether such a call worked.
-    worked: bool,
-    /// Whether the last check of the work failed.
-    failing: bool,
-}
-
-impl<'a> Turn<'a> {
-    /// The answer that the turn ended with.
-    fn end(&self) -> Option<&'a str> {
-        self.answer.filter(|_| !self.called)
-    }
-
-    fn answered(&mut self, answer: &'a str) {
-        *self = Self { answer: Some(answer), called: false, worked: false, ..*self };
-    }
-
-    fn result(&mut self, piece: &Said, failed: bool) {
-        self.called = true;
-        self.worked |= !failed;
-        if piece.runs.iter().any(Run::checks) {
-            self.failing = failed || failures::is_hidden_failure(piece);
-        }
-    }
-}
-
 impl Ledger {
     /// Gathers the facts of a conversation that continues an earlier summary.
     pub(super) fn of(sources: &Sources<'_>) -> Self {
-        let carried_failures = sources.previous.iter().filter_map(|(section, text)| Failure::carried(*section, text));
+        let mut requests = Requests::going_on_with(continued(sources));
+        let turn = requests.count();
+        let carried_failures =
+            sources.previous.iter().filter_map(|(section, text)| Failure::carried(*section, text, turn));
         let mut ledger = Self { failures: carried_failures.collect(), ..Self::default() };
         let mut made: Vec<Held> =
             sources.previous.iter().filter_map(|(section, text)| carried(*section, text)).collect();
-        ledger.requests.extend(continued(sources).map(Request::new));
         let (mut seen, mut rules) = (HashSet::new(), HashSet::new());
         let mut turn = Turn::default();
+        // The number of decisions before the newest answer.
+        let mut decided = 0;
         for piece in sources.said {
             match piece.speaker {
                 Speaker::User => {
-                    ledger.turn_ended(&std::mem::take(&mut turn));
+                    ledger.turn_ended(&std::mem::take(&mut turn), &mut requests);
                     let found = statements::of_user(&piece.text);
-                    ledger.request(&piece.text, &found);
+                    if statements::refuses(&piece.text) {
+                        ledger.decisions.truncate(decided);
+                    }
+                    if let Part::Reply(text) = requests.heard(&piece.text, &found) {
+                        ledger.user_answered(&text);
+                    }
                     made.extend(found.into_iter().map(|statement| Held { statement, carried: false }));
                 }
                 Speaker::Assistant => {
                     turn.answered(&piece.text);
+                    requests.told(&piece.text);
+                    decided = ledger.decisions.len();
                     ledger.assistant(&piece.text, &mut seen);
                 }
                 Speaker::Result { failed } => {
                     turn.result(piece, failed);
-                    ledger.result(piece, failed);
+                    ledger.result(piece, failed, requests.count());
                 }
-                Speaker::Stop => ledger.stopped(),
+                Speaker::Stop => {
+                    requests.stopped();
+                    turn = Turn::default();
+                }
                 Speaker::Instructions => {
                     let found = statements::of_user(&piece.text).into_iter().filter(|it| it.kind == Kind::Rule);
                     ledger.instructions.extend(found.map(|it| it.text).filter(|text| rules.insert(text.clone())));
@@ -217,20 +119,25 @@ impl Ledger {
                     let held = found.iter().filter_map(|(section, text)| carried(*section, text));
                     made.extend(held.map(|held| Held { carried: false, ..held }));
                 }
-                Speaker::Call => turn.called = true,
+                Speaker::Call => turn.called(),
                 Speaker::Aside => {}
             }
         }
         if !sources.goes_on {
-            ledger.turn_ended(&turn);
+            ledger.turn_ended(&turn, &mut requests);
         }
+        ledger.requests = requests.into_list();
         ledger.hold(made);
         let Self { requests, decisions, outdated, .. } = &mut ledger;
         // A request goes on without the sentence that a later one corrects. The first one has the goal.
         let first = requests.first().map(|request| request.text.clone());
         for request in requests.iter_mut().filter(|request| outdated.is_in(&request.text)) {
             let in_force = sentences_of_line(&request.text).filter(|sentence| !outdated.is_in(sentence));
-            request.text = in_force.collect::<String>().trim().to_owned();
+            let in_force = in_force.collect::<String>().trim().to_owned();
+            // A request may name an outdated value: "free the port 8080".
+            if !in_force.is_empty() || !statements::asks_for_work(&request.text) {
+                request.text = in_force;
+            }
         }
         requests.retain(|request| !request.text.is_empty());
         if requests.is_empty() {
@@ -246,8 +153,8 @@ impl Ledger {
         ledger.last_words = last.map(str::to_owned);
         ledger.next = last.map(outcomes::listed_steps).unwrap_or_default();
         // An announced step whose call worked is done.
-        let announces = sources.goes_on && !turn.worked;
-        ledger.next.extend(last.filter(|_| announces).and_then(outcomes::announced));
+        let announcing = turn.announcing().filter(|_| sources.goes_on);
+        ledger.next.extend(announcing.and_then(outcomes::announced));
         ledger.todos = todo::list(sources.entries.iter().copied(), sources.todo_tools);
         for todo in &mut ledger.todos {
             todo.text = (sources.clean)(&todo.text).into_string();
@@ -270,30 +177,24 @@ impl Ledger {
         self.statements = made;
     }
 
-    fn request(&mut self, said: &str, found: &[Statement]) {
-        let text = clip(&without_pastes(said), LONGEST_REQUEST);
-        if text.is_empty() || !is_request(&text) {
-            return;
-        }
-        // A message that states facts and nothing else asks for nothing.
-        let stated: usize = found.iter().map(|it| it.text.len()).sum();
-        let states =
-            found.iter().all(|it| matches!(it.kind, Kind::Note | Kind::Fact) || cues::label(&it.text).is_some());
-        let asks = statements::asks_for_work(&text);
-        if !found.is_empty() && !self.requests.is_empty() && states && !asks && stated * 10 >= said.trim().len() * 9 {
-            self.closed = true;
-            return;
-        }
-        self.closed = false;
-        self.requests.retain(|request| request.text != text);
-        self.requests.push(Request::new(text));
+    fn assistant(&mut self, said: &str, seen: &mut HashSet<String>) {
+        self.decisions.extend(outcomes::decisions(said).filter(|decision| seen.insert(decision.to_lowercase())));
     }
 
-    fn assistant(&mut self, said: &str, seen: &mut HashSet<String>) {
-        if let Some(request) = self.requests.last_mut().filter(|_| !self.closed) {
-            request.outcome = outcomes::outcome(said, &self.told).or(request.outcome.take());
+    /// Takes an answer of the user to a question of the agent in. One or two words say nothing without the question.
+    fn user_answered(&mut self, answer: &str) {
+        if answer.split_whitespace().count() > 2 {
+            self.decisions.push(clip(&format!("The user answered: {answer}"), LONGEST_ANSWER));
         }
-        self.decisions.extend(outcomes::decisions(said).filter(|decision| seen.insert(decision.to_lowercase())));
+    }
+
+    /// Takes the end of a turn in.
+    fn turn_ended(&mut self, turn: &Turn<'_>, requests: &mut Requests) {
+        let number = requests.count();
+        requests.turn_ended(turn);
+        if turn.end().is_some_and(outcomes::claims_success) {
+            self.failures.iter_mut().for_each(|failure| failure.turn_succeeded(number));
+        }
     }
 
     pub(super) fn has_open_failures(&self) -> bool {
@@ -311,36 +212,9 @@ impl Ledger {
         }
     }
 
-    /// Takes the end of a turn in. The last answer says what came of its request, and of those that joined it.
-    fn turn_ended(&mut self, turn: &Turn<'_>) {
-        let Some(answer) = turn.end() else { return };
-        if let Some((request, before)) = self.requests.split_last_mut().filter(|_| !self.closed) {
-            request.outcome = outcomes::last_outcome(answer, &self.told);
-            self.told.extend(request.outcome.clone());
-            let end = match () {
-                () if turn.failing => End::Failing,
-                () if outcomes::asks_back(answer) => End::Question,
-                () => End::Answer,
-            };
-            request.end = end;
-            let joined = before.iter_mut().rev().take_while(|request| request.end == End::Open);
-            joined.for_each(|request| request.end = end);
-        }
-        if outcomes::claims_success(answer) {
-            self.failures.iter_mut().for_each(Failure::turn_succeeded);
-        }
-    }
-
-    /// Takes in that the user stopped the agent.
-    fn stopped(&mut self) {
-        if let Some(request) = self.requests.last_mut().filter(|request| request.end == End::Open) {
-            request.end = End::Stopped;
-        }
-    }
-
-    fn result(&mut self, piece: &Said, failed: bool) {
+    fn result(&mut self, piece: &Said, failed: bool, turn: usize) {
         if failed || failures::is_hidden_failure(piece) {
-            if let Some(failure) = Failure::of(piece) {
+            if let Some(failure) = Failure::of(piece, turn) {
                 self.failures.retain(|known| !known.is(&failure));
                 self.failures.iter_mut().for_each(|known| known.failed_again(&failure));
                 self.failures.push(failure);
@@ -423,47 +297,13 @@ pub(super) fn asked(item: &str) -> &str {
 fn carried(section: Section, text: &str) -> Option<Held> {
     let rule = section == Section::Constraints;
     let fact = section == Section::Context;
-    if !rule && !fact || Failure::carried(section, text).is_some() || text.starts_with(LAST_COMMAND) {
+    if !rule && !fact || Failure::carried(section, text, 0).is_some() || text.starts_with(LAST_COMMAND) {
         return None;
     }
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let kind = statements::statement(&text).map_or(Kind::Note, |it| it.kind);
     let kind = if rule { kind.min(Kind::Wish) } else { kind.max(Kind::Note) };
     Some(Held { statement: Statement { kind, text }, carried: true })
-}
-
-/// A user's own words without what was pasted among them: long lines, code blocks, logs, many lines. A message that was pasted as
-/// a whole says so.
-fn without_pastes(text: &str) -> String {
-    const MOST: usize = 12;
-    let mut kept = Vec::new();
-    let mut paste = Paste::default();
-    // After a log only a paragraph that asks for something is the user's.
-    let (mut speaks, mut begins) = (true, true);
-    for line in lines(text).map(str::trim) {
-        if line.is_empty() {
-            begins = true;
-            continue;
-        }
-        let pasted = paste.has(line);
-        if pasted {
-            speaks = false;
-        } else if begins && !speaks {
-            speaks = statements::asks(line);
-        }
-        begins = false;
-        if speaks || !pasted && !kept.is_empty() {
-            kept.push(line);
-        }
-        if kept.len() == MOST {
-            break;
-        }
-    }
-    if kept.is_empty() && paste.began() {
-        let first = lines(text).map(str::trim).find(|line| !line.is_empty());
-        return format!("Pasted output: {}", first.unwrap_or_default());
-    }
-    kept.join(" ")
 }
 
 #[cfg(test)]

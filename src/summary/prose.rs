@@ -2,13 +2,19 @@
 
 use crate::text;
 
-/// Sentences of prose: cut at line ends and after full stops, outside of code blocks, of a readable length. The marks of bold
-/// text are left out where a sentence has one of them alone.
+/// Sentences of prose: cut at line ends and after full stops, outside of code blocks and headings, of a readable length. The
+/// marks of bold text are left out where a sentence has one of them alone.
 pub(super) fn sentences(text: &str) -> impl Iterator<Item = &str> {
     lines(text)
+        .filter(|line| !is_heading(line.trim()))
         .flat_map(sentences_of_line)
         .map(|sentence| without_half_marks(sentence.trim().trim_start_matches(['-', '#', '>', ' '])))
         .filter(|sentence| sentence.len() >= 8 && sentence.len() <= 600)
+}
+
+fn is_heading(line: &str) -> bool {
+    let rest = line.trim_start_matches('#');
+    rest.len() < line.len() && rest.starts_with(' ') && !rest.ends_with(['.', '!', '。'])
 }
 
 /// A sentence without the bullet, and without the marks of bold text that are open at one of its ends.

@@ -11,7 +11,9 @@ use super::{
     words::Words,
 };
 pub(super) use kinds::asks_for_work;
-use kinds::{begins_command, begins_rule, is_fact, is_question, is_rule, is_standing, is_wish, opines, supposes};
+use kinds::{
+    begins_command, begins_rule, is_fact, is_question, is_rule, is_standing, is_wish, opines, reports_trouble, supposes,
+};
 use lists::List;
 pub(super) use pasted::Paste;
 use pasted::is_log;
@@ -151,6 +153,20 @@ pub(super) fn asks(line: &str) -> bool {
     asks_for_work(line) || line.ends_with(['?', '？']) || WORDS.stand_in(&line.to_lowercase())
 }
 
+/// Whether a message asks a question, also without a question mark.
+pub(super) fn asks_something(text: &str) -> bool {
+    is_question(&text.to_lowercase())
+}
+
+/// Whether a message begins by refusing what was said before it.
+pub(super) fn refuses(text: &str) -> bool {
+    const NO: [&str; 12] = ["no", "nope", "nah", "nein", "non", "não", "нет", "wrong", "falsch", "不", "いや", "아니"];
+    let lower = text.trim_start().to_lowercase();
+    NO.iter().any(|no| {
+        lower.strip_prefix(no).is_some_and(|rest| rest.is_empty() || rest.starts_with([',', '.', '!', ';', '，', '、']))
+    })
+}
+
 /// Whether a line is a sentence, and no step of a numbered list and no piece of data.
 fn is_sentence(text: &str) -> bool {
     let rest = text.trim_start_matches(|char: char| char.is_ascii_digit());
@@ -186,7 +202,7 @@ pub(super) fn statement(said: &str) -> Option<Statement> {
         () if is_rule(&lower) || is_standing(&lower) => Kind::Rule,
         () if asks_for_work(text) => return None,
         () if is_wish(&lower) => Kind::Wish,
-        () if label(text).is_none() && supposes(&lower) => return None,
+        () if label(text).is_none() && (supposes(&lower) || reports_trouble(&lower)) => return None,
         () if label(text).is_some() || changes(&lower) && is_fact(&lower) || has_topic(text, &lower) => Kind::Note,
         () if is_fact(&lower) && is_sentence(text) && !values(text, true).is_empty() => Kind::Fact,
         () => return None,

@@ -221,10 +221,10 @@ impl<'a> Draft<'a> {
                 |outcome: &&str| is_goal && self.goes_on && last.contains(outcome.trim_end_matches(" …"));
             let asked = clip(&request.text, if is_goal { SHORT_GOAL.min(chars) } else { chars });
             let asked = if request.is_stopped() { format!("{asked} (interrupted)") } else { asked };
-            match outcome.filter(|outcome| !is_said_below(outcome)) {
-                Some(outcome) => format!("{asked} → {}", clip(outcome, chars * 2 / 3)),
-                None => asked,
-            }
+            let outcome = outcome.filter(|outcome| !is_said_below(outcome)).map(|outcome| clip(outcome, chars * 2 / 3));
+            let gap = request.gap.as_deref().map(|gap| clip(gap, chars / 2));
+            let told: Vec<String> = outcome.into_iter().chain(gap).collect();
+            if told.is_empty() { asked } else { format!("{asked} → {}", told.join(" ")) }
         };
         let Some((latest, before)) = self.ledger.requests.split_last() else {
             return self.open_failures(items);

@@ -15,6 +15,8 @@ pub(in crate::summary) struct Failure {
     pub line: String,
     pub state: State,
     runs: Arc<[Run]>,
+    /// The number of requests before it: that of its turn.
+    turn: usize,
 }
 
 /// The state of a failure.
@@ -44,18 +46,18 @@ const LONGEST: usize = 240;
 
 impl Failure {
     /// The failure in an item of an earlier summary.
-    pub(super) fn carried(section: Section, text: &str) -> Option<Self> {
+    pub(super) fn carried(section: Section, text: &str, turn: usize) -> Option<Self> {
         let state = [State::Earlier, State::Solved, State::Open].into_iter().find(|state| {
             let (place, mark) = state.place();
             place == section && text.starts_with(mark)
         })?;
         let text = text.strip_prefix(state.place().1).unwrap_or(text);
         let (label, line) = text.split_once(": ").unwrap_or(("", text));
-        Some(Self { label: label.to_owned(), line: line.to_owned(), state, runs: runs_of_label(label) })
+        Some(Self { label: label.to_owned(), line: line.to_owned(), state, runs: runs_of_label(label), turn })
     }
 
     /// The failure that a result reports. `None` where it says nothing: grep and the like fail by finding nothing.
-    pub(super) fn of(piece: &Said) -> Option<Self> {
+    pub(super) fn of(piece: &Said, turn: usize) -> Option<Self> {
         let telling = telling_line(&piece.text);
         // After a colon the next line has the message.
         let next = piece
@@ -72,7 +74,7 @@ impl Failure {
             || only_failed(&line)
             || line.starts_with("The user doesn't want");
         let (label, runs) = (piece.label.to_string(), runs_of(piece));
-        (!says_nothing).then_some(Self { label, line, state: State::Open, runs })
+        (!says_nothing).then_some(Self { label, line, state: State::Open, runs, turn })
     }
 
     /// The failure on one line.
@@ -110,9 +112,10 @@ impl Failure {
         }
     }
 
-    /// Learns that the turn ended with an answer that claims success. A check that failed last has to pass for that.
-    pub(super) fn turn_succeeded(&mut self) {
-        if self.is_open() && !self.runs.iter().any(Run::checks) {
+    /// Learns that a turn ended with an answer that claims success. A check that failed last has to pass for that, and the
+    /// success of another turn says nothing of this failure.
+    pub(super) fn turn_succeeded(&mut self, turn: usize) {
+        if self.is_open() && self.turn == turn && !self.runs.iter().any(Run::checks) {
             self.state = State::Earlier;
         }
     }

@@ -10,39 +10,102 @@ use std::{collections::HashSet, sync::LazyLock};
 const LONGEST_OUTCOME: usize = 200;
 const LONGEST_DECISION: usize = 240;
 
+/// A request, by which the sentences of its answer are weighed.
+pub(super) struct Asked {
+    words: HashSet<String>,
+    is_question: bool,
+}
+
+impl Asked {
+    pub(super) fn of(request: &str) -> Self {
+        let lower = request.to_lowercase();
+        let asks = ["why ", "what ", "how ", "when ", "where ", "who ", "which ", "is ", "are ", "does ", "do "];
+        let is_question = request.trim_end().ends_with(['?', '？']) || asks.iter().any(|ask| lower.starts_with(ask));
+        Self { words: content_words(&lower), is_question }
+    }
+}
+
+/// The words of a text in small letters that tell its subject, by their first letters.
+pub(super) fn content_words(lower: &str) -> HashSet<String> {
+    // Shorter words are those of every sentence, and an ending makes no other word.
+    const SHORTEST: usize = 4;
+    const STEM: usize = 6;
+    let words = lower.split(|char: char| !char.is_alphanumeric()).filter(|word| word.chars().count() >= SHORTEST);
+    words.map(|word| word.chars().take(STEM).collect()).collect()
+}
+
 /// The sentence of an answer that says what came of a request. `taken`: outcomes of other requests, which are told again only
 /// where the answer has no other.
-pub(super) fn outcome(answer: &str, taken: &HashSet<String>) -> Option<String> {
+pub(super) fn outcome(answer: &str, asked: &Asked, taken: &HashSet<String>) -> Option<String> {
     // The most sentences that are looked at.
     const MOST: usize = 60;
     let mut best: Option<((bool, i32), &str)> = None;
     for sentence in sentences(answer).take(MOST) {
-        let worth = (!taken.contains(&clip(sentence, LONGEST_OUTCOME)), worth(sentence));
+        let worth = (!taken.contains(&clip(sentence, LONGEST_OUTCOME)), worth(sentence, asked));
         if worth.1 > 0 && best.is_none_or(|(most, _)| worth > most) {
             best = Some((worth, sentence));
+            // A question is answered at the beginning.
+            if asked.is_question && worth.0 && worth.1 > ONLY_CHECKS {
+                break;
+            }
         }
     }
     best.map(|(_, sentence)| clip(sentence, LONGEST_OUTCOME))
 }
 
 /// The outcome that the last answer of a turn tells: its sentence, else all of a short one.
-pub(super) fn last_outcome(answer: &str, taken: &HashSet<String>) -> Option<String> {
+pub(super) fn last_outcome(answer: &str, asked: &Asked, taken: &HashSet<String>) -> Option<String> {
     // A longer one has a sentence, or is narration.
     const SHORT: usize = 60;
     let short = || Some(answer.trim()).filter(|answer| !answer.is_empty() && answer.chars().count() <= SHORT);
-    outcome(answer, taken).or_else(|| short().map(|answer| clip(answer, SHORT)))
+    outcome(answer, asked, taken).or_else(|| short().map(|answer| clip(answer, SHORT)))
 }
 
-/// Whether a short answer ends with a question to the user.
-pub(super) fn asks_back(answer: &str) -> bool {
-    // The question at the end of a longer answer is an offer.
-    const SHORT: usize = 240;
-    let answer = answer.trim().trim_end_matches(['*', '_']);
-    answer.ends_with(['?', '？']) && answer.chars().count() <= SHORT
+/// The sentence by which an answer says that a part of its request is not done.
+pub(super) fn gap(answer: &str) -> Option<String> {
+    let found = sentences(answer).find(|sentence| admits(&sentence.to_lowercase()));
+    found.map(|sentence| clip(sentence, LONGEST_OUTCOME))
 }
+
+/// Whether an agent says of its own work that it is not done.
+fn admits(lower: &str) -> bool {
+    static ADMITS: LazyLock<regex::Regex> = LazyLock::new(|| {
+        regex::Regex::new(
+            r"(?x)\b(?:i|we)\s(?:could\snot|couldn't|was\snot\sable|wasn't\sable|were\sunable|am\sunable|was\sunable|still\sneed\sto|still\shave\sto|have\snot|haven't)\b
+              | \b(?:i|we)(?:\swill|'ll)\b.{0,80}\blater\b
+              | \b(?:not\sdone|not\sfinished|not\simplemented|not\scomplete|could\snot\sbe|couldn't\sbe)\b
+              | \bremains?\sto\sbe\s | \bstill\s(?:fails?|failing|broken|missing|open|red|blocked)\b
+              | \bkonnte\b.{0,60}\bnicht\b | \bnicht\s(?:geschafft|fertig|möglich)\b
+              | \bno\s(?:pude|he\spodido|fue\sposible)\b | n'ai\spas\s(?:pu|réussi) | \bnão\s(?:consegui|foi\spossível)\b
+              | \bnon\s(?:sono\sriuscit|è\sstato\spossibile) | не\s(?:смог|удалось|получилось)
+              | ませんでした | できていません | 无法 | 没能 | 未能 | 하지\s못했",
+        )
+        .expect("a fixed pattern")
+    });
+    ADMITS.is_match(unconditional(&lower.replace('’', "'")))
+}
+
+/// Whether an answer ends with a question that the user has to answer before the work can go on.
+pub(super) fn asks_back(answer: &str) -> bool {
+    // The question at the end of a longer answer is an offer, unless it asks for a choice.
+    const SHORT: usize = 240;
+    const CHOICES: [&str; 7] =
+        ["do you want", "would you like", "which ", "shall i", "should i", "want me to", "would you prefer"];
+    let answer = answer.trim().trim_end_matches(['*', '_']);
+    let last = answer.lines().last().unwrap_or_default().to_lowercase();
+    answer.ends_with(['?', '？'])
+        && !claims_success(answer)
+        && (answer.chars().count() <= SHORT || CHOICES.iter().any(|choice| last.contains(choice)))
+}
+
+/// The worth of a sentence that only says that the checks pass: nothing of the request.
+const ONLY_CHECKS: i32 = 1;
 
 /// How much a sentence says of a result; nothing where it is not over 0.
-fn worth(sentence: &str) -> i32 {
+fn worth(sentence: &str, asked: &Asked) -> i32 {
+    static CORRECTS: LazyLock<Words> = LazyLock::new(|| {
+        Words::new(&["actually", "reverted", "necessary", "unnecessary", "not needed", "turns out", "in fact"])
+    });
     let lower = sentence.to_lowercase();
     let bare = sentence.trim_end_matches(['*', '_', '`']);
     let plain = lower.trim_start_matches(['*', '✅', '✓', ' ']);
@@ -58,11 +121,41 @@ fn worth(sentence: &str) -> i32 {
     if says_nothing || bare.ends_with([':', '?', '：', '？']) {
         return 0;
     }
+    if ["tests pass", "all tests", "lint is", "tests are green"].iter().any(|word| lower.contains(word)) {
+        return ONLY_CHECKS;
+    }
     let labelled = ["root cause", "solution", "resolved", "ursache"].iter().any(|label| plain.starts_with(label));
-    // That the tests pass says nothing of the request.
-    let only_checks = ["tests pass", "all tests", "lint is"].iter().any(|word| lower.contains(word));
-    let claims = claims_result(&lower) && !only_checks;
-    1 + i32::from(claims) * 2 + i32::from(labelled) * 3 + i32::from(is_whole(bare))
+    let is_about = content_words(&lower).intersection(&asked.words).next().is_some();
+    let corrects = is_about && CORRECTS.stand_in(&lower);
+    2 + i32::from(claims_result(unconditional(&lower))) * 2
+        + i32::from(labelled) * 3
+        + i32::from(is_whole(bare))
+        + i32::from(is_about)
+        + i32::from(corrects) * 2
+}
+
+/// The part of a sentence before the words after which it tells of a case, a time or a reason.
+fn unconditional(lower: &str) -> &str {
+    const BEGIN: [&str; 16] = [
+        " if ",
+        " when ",
+        " whenever ",
+        " in case ",
+        " unless ",
+        " until ",
+        " after ",
+        " once ",
+        " while ",
+        " since ",
+        " because ",
+        " so it ",
+        " so that ",
+        " wenn ",
+        " falls ",
+        " weil ",
+    ];
+    let end = BEGIN.iter().filter_map(|word| lower.find(word)).min().unwrap_or(lower.len());
+    &lower[..end]
 }
 
 /// Whether a sentence is one, and no heading.
@@ -96,19 +189,28 @@ pub(super) fn claims_result(lower: &str) -> bool {
             "resolved",
             "solved",
             "completed",
-            "complete",
             "finished",
+            "made",
+            "opened",
+            "wrote",
+            "reverted",
+            "switched",
+            "is complete",
+            "are complete",
             "verified",
             "confirmed",
             "passes",
             "passed",
             "pass",
-            "works",
+            "now works",
+            "works now",
+            "works again",
             "succeeded",
             "landed",
             "green",
             "root cause",
-            "ready",
+            "is ready",
+            "are ready",
             // German
             "behoben",
             "erledigt",
@@ -214,7 +316,11 @@ pub(super) fn narrates(lower: &str) -> bool {
     let plain = ["ok, ", "okay, ", "good, ", "great, ", "alright, ", "good. ", "and "]
         .iter()
         .fold(&*plain, |rest, lead| rest.strip_prefix(lead).unwrap_or(rest));
-    STARTS.iter().any(|start| plain.starts_with(start)) || plain.ends_with("겠습니다") || plain.ends_with("겠습니다.")
+    // "Now executing the first batch".
+    let now = plain.strip_prefix("now ").and_then(|rest| rest.split(' ').next()).is_some_and(|it| it.ends_with("ing"));
+    now || STARTS.iter().any(|start| plain.starts_with(start))
+        || plain.ends_with("겠습니다")
+        || plain.ends_with("겠습니다.")
 }
 
 /// Whether a sentence says no more than how the agent takes it.
@@ -296,16 +402,23 @@ pub(super) fn denies(lower: &str) -> bool {
     });
     static COUNT: LazyLock<regex::Regex> =
         LazyLock::new(|| regex::Regex::new(r"\b[1-9]\d* (?:errors?|failures?)\b").expect("a fixed pattern"));
+    // "Fixed the failing test" and "tritt nicht mehr auf" deny nothing.
+    static ENDED: LazyLock<regex::Regex> = LazyLock::new(|| {
+        regex::Regex::new(
+            r"\b(?:the|a|an|any|all|two|three|\d+|fixed|added) (?:failing|failed|missing|incomplete|blocked)\b|\bnicht mehr\b|\bno longer fails?\b|\bstill (?:work|pass|green|compile|hold)\w*",
+        )
+        .expect("a fixed pattern")
+    });
     let without_code: String = lower.split('`').step_by(2).collect();
-    let conditions = [" if ", " when ", " whenever ", " in case ", " wenn ", " falls "];
-    let end = conditions.iter().filter_map(|word| without_code.find(word)).min().unwrap_or(without_code.len());
-    let said = &without_code[..end];
-    NOT.stand_in(said) || COUNT.is_match(said)
+    let said = ENDED.replace_all(unconditional(&without_code), "");
+    NOT.stand_in(&said) || COUNT.is_match(&said) || admits(lower)
 }
 
 /// Whether the last answer of a turn claims that its request is done, and denies nothing.
 pub(super) fn claims_success(answer: &str) -> bool {
-    let mut claims = false;
+    // One word is no sentence.
+    let begin = answer.trim_start_matches(|char: char| !char.is_alphanumeric()).to_lowercase();
+    let mut claims = ["done", "fixed", "erledigt", "fertig", "完成"].iter().any(|word| begin.starts_with(word));
     for sentence in sentences(answer) {
         let lower = sentence.to_lowercase();
         if denies(&lower) {
@@ -376,7 +489,10 @@ fn is_decision(sentence: &str) -> bool {
     let lower = sentence.to_lowercase();
     // A plan is no decision yet, and a heading, a question or a thought is none.
     let settles = sentence.split_whitespace().count() >= 5 || !sentence.is_ascii();
-    let is_plain = !(sentence.ends_with([':', '?']) || sentence.starts_with('|') || lower.contains("would be"));
+    // It holds no longer than its turn where it tells of the rest of the work.
+    let is_plan = ["remain", "i'll", "i’ll", "could not", "couldn't"].iter().any(|word| lower.contains(word));
+    let is_plain =
+        !(sentence.ends_with([':', '?']) || sentence.starts_with('|') || lower.contains("would be") || is_plan);
     let decides =
         PHRASES.are_in(&lower) || REASONS.are_in(&lower) && (DECIDES.stand_in(&lower) || !sentence.is_ascii());
     settles && is_plain && !narrates(&lower) && decides
@@ -436,7 +552,7 @@ mod tests {
     use super::*;
 
     fn of(answer: &str) -> Option<String> {
-        outcome(answer, &HashSet::new())
+        outcome(answer, &Asked::of("Port it."), &HashSet::new())
     }
 
     #[test]
@@ -458,7 +574,7 @@ mod tests {
             assert_eq!(of(answer).as_deref(), told, "{answer}");
         }
         let taken = HashSet::from(["All tests pass and lint is clean.".to_owned()]);
-        assert_eq!(last_outcome("Fixed.", &taken).as_deref(), Some("Fixed."));
+        assert_eq!(last_outcome("Fixed.", &Asked::of("Port it."), &taken).as_deref(), Some("Fixed."));
         assert_eq!(
             of("**Problem:** it counts twice.\n**Root cause:** the lock is stale.").as_deref(),
             Some("**Root cause:** the lock is stale.")
@@ -468,7 +584,7 @@ mod tests {
             Some("The hook is added.")
         );
         let answer = "All tests pass and lint is clean. Removed the checkpoint tests.";
-        assert_eq!(outcome(answer, &taken).as_deref(), Some("Removed the checkpoint tests."));
+        assert_eq!(outcome(answer, &Asked::of("Port it."), &taken).as_deref(), Some("Removed the checkpoint tests."));
     }
 
     #[test]

@@ -323,3 +323,181 @@ fn a_red_check_stays_open_whatever_the_answer_claims() {
     ];
     assert!(ledger(&[], &said).failures[0].is_open());
 }
+
+/// The request of a turn and its answer: whether it is done, and its line.
+fn answered(request: &str, answer: &str) -> (bool, String) {
+    let found = ledger(&[], &[piece(Speaker::User, request), piece(Speaker::Assistant, answer)]).requests;
+    let told = [found[0].outcome.clone(), found[0].gap.clone()];
+    (found[0].is_done(), told.into_iter().flatten().collect::<Vec<_>>().join(" "))
+}
+
+#[test]
+fn an_answer_that_admits_a_gap_leaves_its_request_open() {
+    for (request, answer, told) in [
+        (
+            "Export CSV, XLSX and PDF.",
+            "I added CSV and XLSX export. I could not finish the PDF export because the library is missing.",
+            "I added CSV and XLSX export. I could not finish the PDF export because the library is missing.",
+        ),
+        (
+            "Add retries and a changelog.",
+            "Added the retries. I will do the changelog later.",
+            "Added the retries. I will do the changelog later.",
+        ),
+        ("Corrige el menú.", "No pude corregir el menú.", "No pude corregir el menú."),
+        ("Répare le menu.", "Je n'ai pas pu réparer le menu.", "Je n'ai pas pu réparer le menu."),
+        ("メニューを直して", "メニューは直せませんでした。", "メニューは直せませんでした。"),
+        ("修复菜单", "无法修复菜单，文件不存在。", "无法修复菜单，文件不存在。"),
+    ] {
+        assert_eq!(answered(request, answer), (false, told.to_owned()), "{request}");
+    }
+}
+
+#[test]
+fn words_of_failure_that_deny_nothing_leave_a_request_done() {
+    for (request, answer) in [
+        ("Fix the login.", "Fixed the failing test in auth.ts."),
+        ("The import in cart.ts is broken.", "Added the missing import to cart.ts."),
+        ("Repariere das Menü.", "Das Menü ist repariert, der Fehler tritt nicht mehr auf."),
+        ("Add a tooltip.", "Done. The tooltip shows up. Anything else?"),
+        ("Make the header sticky.", "The header is sticky now, that is done. Should I commit this?"),
+        ("Check the counts.", "The count is fixed since you didn't edit the file."),
+    ] {
+        assert!(answered(request, answer).0, "{request} {:?}", answered(request, answer));
+    }
+}
+
+#[test]
+fn the_outcome_is_the_sentence_about_the_request() {
+    for (request, answer, told) in [
+        (
+            "Why is one method named so?",
+            "The name is of the agent. All tests pass and lint is clean.",
+            "The name is of the agent.",
+        ),
+        (
+            "yeah I feel the prefix is redundant",
+            "session/state.go - Added FindLegacySessionID(). The Gemini prefix is actually **necessary** since both handlers share a package.",
+            "The Gemini prefix is actually **necessary** since both handlers share a package.",
+        ),
+        (
+            "make a follow-up pr",
+            "Made the follow-up PR: #10832. I also rebased after #10830 merged.",
+            "Made the follow-up PR: #10832.",
+        ),
+        ("Run the plan.", "## Summary of Changes\n\nThe parser reads tabs.", "The parser reads tabs."),
+        ("Run the plan.", "Now executing the first batch (tasks 1-3). The batch is in a.rs.", "The batch is in a.rs."),
+    ] {
+        assert_eq!(answered(request, answer).1, told, "{request}");
+    }
+}
+
+#[test]
+fn a_report_of_trouble_is_a_request_and_no_fact() {
+    for said in [
+        "The login page is broken on Safari 17.",
+        "GET /users is returning 500 now",
+        "There are 3 failing tests in cart.spec.ts",
+    ] {
+        let pieces = [
+            piece(Speaker::User, "Set up the API."),
+            piece(Speaker::Assistant, "Set up."),
+            piece(Speaker::User, said),
+            piece(Speaker::Assistant, "I could not reproduce it; I need the server logs."),
+        ];
+        let found = ledger(&[], &pieces);
+        assert_eq!((found.requests.len(), found.statements.len()), (2, 0), "{said} {:?}", found.statements);
+        assert!(!found.requests[1].is_done(), "{said}");
+    }
+}
+
+#[test]
+fn a_fact_that_the_agent_acts_on_is_a_request() {
+    let said = |text: &str| piece(Speaker::User, text);
+    let pieces = [
+        said("Rename foo to bar."),
+        piece(Speaker::Assistant, "I could not rename it, the config is locked."),
+        said("The config is at /etc/x.toml, version 4711."),
+        piece(Speaker::Call, "x"),
+        piece(Speaker::Assistant, "Renamed foo to bar in /etc/x.toml."),
+    ];
+    let found = ledger(&[], &pieces).requests;
+    assert!(found.len() == 2 && found[1].is_done(), "{found:?}");
+    let working = [
+        said("Port the parser."),
+        piece(Speaker::Call, "x"),
+        said("The port is 4711."),
+        piece(Speaker::Assistant, "Ported the parser."),
+    ];
+    let found = ledger(&[], &working).requests;
+    assert!(found.len() == 1 && found[0].outcome.as_deref() == Some("Ported the parser."), "{found:?}");
+}
+
+#[test]
+fn the_answer_to_a_question_goes_on_with_its_request() {
+    let [ask, question] =
+        [piece(Speaker::User, "Add dark mode."), piece(Speaker::Assistant, "Should I use CSS variables?")];
+    let of = |reply: &str, answer: &str| {
+        let pieces = [ask.clone(), question.clone(), piece(Speaker::User, reply), piece(Speaker::Assistant, answer)];
+        ledger(&[], &pieces)
+    };
+    for reply in ["yes please", "yes", "plain colors, no variables", "The port is 4711."] {
+        let found = of(reply, "Added dark mode with CSS variables.").requests;
+        assert!(found.len() == 1 && found[0].is_done(), "{reply} {found:?}");
+    }
+    assert_eq!(of("plain colors, no variables", "Added.").decisions, ["The user answered: plain colors, no variables"]);
+    let declined = of("nah, skip dark mode", "Okay.").requests;
+    assert!(declined.len() == 1 && declined[0].is_done(), "{declined:?}");
+    let other = of("Fix the typo first.", "Fixed the typo.").requests;
+    assert!(other.len() == 2 && !other[0].is_done() && other[1].is_done(), "{other:?}");
+}
+
+#[test]
+fn a_stopped_turn_is_not_that_of_the_next_answer() {
+    let pieces = [
+        piece(Speaker::User, "Rework the billing page."),
+        piece(Speaker::Assistant, "Reworked the first half of it."),
+        piece(Speaker::Stop, "stopped"),
+        piece(Speaker::User, "Fix the typo in the footer first."),
+        piece(Speaker::Assistant, "Fixed the typo."),
+    ];
+    let found = ledger(&[], &pieces).requests;
+    assert!(found[0].is_stopped() && !found[0].is_done() && found[1].is_done(), "{found:?}");
+    let again = [
+        pieces[0].clone(),
+        pieces[2].clone(),
+        piece(Speaker::User, "Rework the billing page with tabs."),
+        pieces[4].clone(),
+    ];
+    assert_eq!(ledger(&[], &again).requests.len(), 1);
+}
+
+#[test]
+fn the_success_of_another_turn_solves_nothing() {
+    let pieces = [
+        piece(Speaker::User, "Deploy it."),
+        ran(true, "kubectl apply -f x.yaml", "error: Unauthorized"),
+        piece(Speaker::Assistant, "I couldn't deploy it. Please log in."),
+        piece(Speaker::User, "Fix the typo in the footer."),
+        piece(Speaker::Assistant, "Fixed the typo."),
+    ];
+    assert!(ledger(&[], &pieces).failures[0].is_open());
+}
+
+#[test]
+fn a_refused_decision_is_none() {
+    let pieces = [
+        piece(Speaker::User, "Add a queue."),
+        piece(Speaker::Assistant, "We will use RabbitMQ because it is simple."),
+        piece(Speaker::User, "no, SQS"),
+        piece(Speaker::Assistant, "We will use SQS instead of it."),
+    ];
+    assert_eq!(ledger(&[], &pieces).decisions, ["We will use SQS instead of it."]);
+}
+
+#[test]
+fn a_request_may_name_an_outdated_value() {
+    let said = ["The port is 8080.", "The port is 9090.", "Free the port 8080, nginx still blocks it."];
+    let found = ledger(&[], &said.map(|text| piece(Speaker::User, text))).requests;
+    assert!(found.iter().any(|request| request.text.starts_with("Free the port")), "{found:?}");
+}

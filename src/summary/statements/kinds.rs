@@ -48,14 +48,17 @@ fn forbids(lower: &str) -> bool {
     ];
     let Some(rest) = lower.strip_prefix("no ") else { return false };
     let first = rest.split(|char: char| !char.is_alphanumeric()).next().unwrap_or_default();
-    !OTHERS.contains(&first) && !asks_for_work(rest)
+    // "No remove this again" is a request, "no commits on Friday" is not.
+    let second = rest.split_whitespace().nth(1).unwrap_or_default();
+    !OTHERS.contains(&first) && !(asks_for_work(rest) && ["this", "that", "it", "the", "them"].contains(&second))
 }
 
 /// Whether a sentence asks for work: it begins with what is to be done.
 pub(in crate::summary) fn asks_for_work(said: &str) -> bool {
-    const VERBS: [&str; 44] = [
+    const VERBS: [&str; 64] = [
         "add",
         "analyze",
+        "apply",
         "build",
         "change",
         "check",
@@ -70,33 +73,52 @@ pub(in crate::summary) fn asks_for_work(said: &str) -> bool {
         "delete",
         "deploy",
         "design",
+        "disable",
         "document",
         "draft",
+        "enable",
         "explain",
         "extend",
         "extract",
         "find",
         "fix",
+        "free",
         "generate",
+        "handle",
         "help",
         "implement",
         "improve",
         "install",
         "investigate",
+        "kill",
+        "list",
         "look",
         "migrate",
         "move",
+        "open",
         "plan",
         "port",
+        "print",
+        "reduce",
         "refactor",
         "remove",
         "rename",
+        "repair",
         "replace",
+        "restart",
+        "revert",
         "review",
         "rewrite",
+        "run",
+        "show",
+        "simplify",
+        "split",
         "test",
         "translate",
+        "try",
+        "undo",
         "update",
+        "upgrade",
         "write",
     ];
     let lower = said.to_lowercase();
@@ -163,6 +185,19 @@ pub(super) fn opines(lower: &str) -> bool {
     let happened = ["must have ", "must be a ", "muss gestern"].iter().any(|word| lower.contains(word));
     let told = ["i thought", "i was told"].iter().any(|start| lower.starts_with(start));
     told || is_phrase || happened || thinks && !RULES.iter().any(|rule| lower.contains(rule))
+}
+
+/// Whether a sentence reports that something does not work: the agent is to look at it, and soon it may be true no more.
+pub(super) fn reports_trouble(lower: &str) -> bool {
+    static TROUBLE: LazyLock<regex::Regex> = LazyLock::new(|| {
+        regex::Regex::new(
+            r"(?x)\b(?:broken|crash(?:es|ed|ing)?|fails|failing|failed|hangs|freezes|flaky|leaks)\b
+              | \breturn(?:s|ing)\s(?:an?\s)?(?:error|[45]\d\d)\b | \b(?:does\snot|doesn't|do\snot|don't|not)\swork(?:ing)?\b
+              | \bis\s(?:red|down)\b | \bkaputt\b | \b(?:geht|funktioniert)\snicht\b | \b(?:no\sfunciona|ne\s(?:marche|fonctionne)\spas)\b",
+        )
+        .expect("a fixed pattern")
+    });
+    TROUBLE.is_match(&lower.replace('’', "'"))
 }
 
 /// Whether a sentence says how something could be.
