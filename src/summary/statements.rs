@@ -12,7 +12,8 @@ use super::{
 };
 pub(super) use kinds::asks_for_work;
 use kinds::{
-    begins_command, begins_rule, is_fact, is_question, is_rule, is_standing, is_wish, opines, reports_trouble, supposes,
+    asks_for_rule, begins_command, begins_rule, complains, is_fact, is_question, is_rule, is_standing, is_wish, opines,
+    reports_speech, reports_trouble, supposes,
 };
 use lists::List;
 pub(super) use pasted::Paste;
@@ -68,7 +69,8 @@ pub(super) fn of_user(said: &str) -> Vec<Statement> {
         *known.entry(place_of(item)).or_insert_with(|| statement(item).is_some_and(|it| it.kind <= Kind::Wish))
     };
     let mut paste = Paste::default();
-    for line in lines(said).map(str::trim) {
+    let own = &said[..quotation(said)];
+    for line in lines(own).map(str::trim) {
         let before = found.len();
         let place = place_of(line);
         // A quotation is somebody else's.
@@ -101,11 +103,47 @@ pub(super) fn of_user(said: &str) -> Vec<Statement> {
     found
 }
 
+/// The place in a message from which on the user quotes somebody else: a mail, a review, a text to translate.
+fn quotation(said: &str) -> usize {
+    static QUOTES: LazyLock<Words> = LazyLock::new(|| {
+        Words::new(&[
+            "mail",
+            "email",
+            "e-mail",
+            "letter",
+            "review",
+            "reviews",
+            "translate",
+            "übersetze",
+            "wrote",
+            "writes",
+            "says",
+        ])
+    });
+    // "Rules for the review:" is the user's own.
+    static OWN: LazyLock<Words> =
+        LazyLock::new(|| Words::new(&["rules", "follow", "guidelines", "instructions", "conventions", "requirements"]));
+    let is_head = |line: &&str| {
+        let (line, lower) = (line.trim(), line.to_lowercase());
+        let quotes = line.ends_with([':', '：']) && line.len() <= LONGEST && QUOTES.stand_in(&lower);
+        quotes && !OWN.stand_in(&lower) && !is_rule(&lower)
+    };
+    let head = lines(said).find(is_head);
+    head.map_or(said.len(), |line| line.as_ptr().addr() - said.as_ptr().addr())
+}
+
 /// The statements in a line.
 fn of_line(line: &str, found: &mut Vec<Statement>) {
     // A label is of its whole line.
     if line.len() <= LONGEST && !has_question(line) && label(without_bullet(line)).is_some() {
         found.extend(statement(line));
+        return;
+    }
+    // "Translate to German: never leave your luggage alone."
+    if line.split_once(": ").is_some_and(|(head, _)| {
+        let head = head.to_lowercase();
+        ["translate", "übersetze", "the label should say", "the text is"].iter().any(|start| head.starts_with(start))
+    }) {
         return;
     }
     let sentences: Vec<&str> = sentences_of_line(line).map(str::trim).filter(|sentence| !sentence.is_empty()).collect();
@@ -192,13 +230,18 @@ pub(super) fn statement(said: &str) -> Option<Statement> {
     let text = without_bullet(without_tag_question(said.trim()));
     let lower = text.to_lowercase();
     // A rule may name code and quote words.
-    if text.len() < 8 || text.chars().nth(MOST).is_some() || !begins_rule(&lower) && !is_prose(text) {
+    let is_own = begins_rule(&lower) || asks_for_rule(&lower) || is_prose(text);
+    if text.len() < 8 || text.chars().nth(MOST).is_some() || !is_own {
         return None;
     }
     let kind = match () {
-        () if is_question(&lower) && !(lower.starts_with("when ") && is_standing(&lower)) => return None,
+        () if is_question(&lower) && !asks_for_rule(&lower) && !(lower.starts_with("when ") && is_standing(&lower)) => {
+            return None;
+        }
         () if lower.starts_with("keep in mind") => Kind::Note,
-        () if opines(&lower) => return None,
+        () if opines(&lower) || complains(&lower) => return None,
+        // It may hold, and is told with the one who says it.
+        () if reports_speech(&lower) && (is_rule(&lower) || is_wish(&lower)) => Kind::Note,
         () if is_rule(&lower) || is_standing(&lower) => Kind::Rule,
         () if asks_for_work(text) => return None,
         () if is_wish(&lower) => Kind::Wish,
@@ -318,6 +361,68 @@ mod tests {
             "you left it alone?",
         ] {
             assert_eq!(kind(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn complaints_and_the_words_of_others_are_no_rules() {
+        for none in [
+            "I don't see the button anymore.",
+            "the build always fails on CI",
+            "you always forget the semicolons",
+            "I don't think so",
+            "I don't understand why this never returns.",
+            "ugh, the watcher never works",
+            "Do we always call init twice",
+            "hmm that must be the cache then",
+            "so users must log in twice, that's the bug",
+            "ok never mind, the tests don't pass",
+            "Translate to German: Never leave your luggage unattended.",
+        ] {
+            assert_eq!(of_user(none), [], "{none}");
+        }
+        for reported in [
+            "the linter says we must use snake_case everywhere, but I don't care",
+            "And the docs say you should never call unwrap.",
+            "Bob says we must never deploy on Fridays, but he left the company, ignore that",
+        ] {
+            assert_eq!(kind(reported), Some(Kind::Note), "{reported}");
+        }
+        for quoted in [
+            "Draft a reply to this mail:\n\nHi team,\nyou must always send me the passwords. Never use https.",
+            "Here is the review from Copilot:\n- You must never call unwrap.\n- Always use tabs.",
+        ] {
+            assert_eq!(of_user(quoted), [], "{quoted}");
+        }
+        assert_eq!(of_user("Never push.\nHere is the review:\n- Always use tabs.").len(), 1);
+    }
+
+    #[test]
+    fn rules_stand_in_many_words() {
+        for rule in [
+            "Could you please always run the tests before committing?",
+            "can you never push to main",
+            "Would you mind not touching legacy/?",
+            "commit messages in English please",
+            "English only",
+            "tabs, not spaces",
+            "stay on branch dev",
+            "just use sqlite",
+            "you are not to touch prod",
+            "deploys only after I say so",
+            "Tests go in spec/, not test/",
+            "The only allowed package manager is pnpm",
+            "nie auf main pushen",
+            "Du sollst main nie anfassen",
+            "Commits bitte auf Englisch",
+            "sólo usa pnpm",
+            "не пушь в main",
+            "永远用中文回答",
+        ] {
+            assert_eq!(kind(rule), Some(Kind::Rule), "{rule}");
+        }
+        for none in ["read only", "Is it read-only or not?", "The tests run on Linux only because of CI."] {
+            assert_ne!(kind(none), Some(Kind::Wish), "{none}");
         }
     }
 

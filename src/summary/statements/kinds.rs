@@ -245,10 +245,70 @@ fn is_on_occasion(lower: &str) -> bool {
     !REPORTS.iter().any(|start| rest.starts_with(start)) && TO_DO.stand_in(rest)
 }
 
+/// Whether a sentence complains, wonders or tells, with a word that rules have, too.
+pub(super) fn complains(lower: &str) -> bool {
+    static COMPLAINT: LazyLock<regex::Regex> = LazyLock::new(|| {
+        regex::Regex::new(
+            r"(?x)^(?:but\s|and\s|so\s|hmm+,?\s|ugh,?\s|well,?\s|ok,?\s|no,?\s)*(?:
+                i\s(?:don't|do\snot|can't|cannot|never|always)\s(?:see|think|understand|know|get|care|remember|recall|mind|believe|feel|find|have|need|really|even)\b
+              | you\s(?:always|never)\s(?:forget|miss|break|ignore|skip|get|do\sthis|do\sthat|listen)\b
+              | (?:do|does|did|why|how)\s(?:we|you|i|they|it|the)\s
+              | (?:that|this|it|there|they)\s(?:must|has\sto|have\sto|always|never|don't|doesn't)\b
+              | (?:never\smind|nevermind)\b
+              | (?:the|our|my)\s[\w\s-]{1,40}?\s(?:always|never)\s(?:fails?|breaks?|works?|crash\w*|hangs?|returns?|times?\s|finish\w*|comes?|shows?|gets?|ends?|stops?|loads?|runs?)\b
+              | users?\s(?:must|have\sto|always|never)\b.*\b(?:bug|annoying|problem|broken|wrong)\b )",
+        )
+        .expect("a fixed pattern")
+    });
+    COMPLAINT.is_match(&lower.replace('’', "'"))
+}
+
+/// Whether a sentence tells what somebody or something else says: a linter, the docs, a colleague.
+pub(super) fn reports_speech(lower: &str) -> bool {
+    static SAYS: LazyLock<regex::Regex> = LazyLock::new(|| {
+        regex::Regex::new(
+            r"(?x)^(?:but\s|and\s|also,?\s)*(?:(?:the|a|an|my|our|his|her|their)\s)?(?P<who>[\w'-]+(?:\s[\w'-]+)?)\s
+                (?:says?|said|claims?|claimed|complains?|complained|suggests?|suggested|states?|reports?|told\s(?:me|us)|tells?\s(?:me|us)|wrote|should\ssay|should\sread|sagt|meint|schreibt|dit|dice)\b",
+        )
+        .expect("a fixed pattern")
+    });
+    let is_own = |who: &str| who.split(' ').any(|word| ["i", "we", "you", "rule", "rules", "user"].contains(&word));
+    SAYS.captures(lower).is_some_and(|found| !is_own(&found["who"]))
+}
+
+/// Whether a question is a rule in the form of a request: "could you please always run the tests".
+pub(super) fn asks_for_rule(lower: &str) -> bool {
+    static ASKS: LazyLock<regex::Regex> = LazyLock::new(|| {
+        regex::Regex::new(
+            r"^(?:please )?(?:can|could|will|would) you (?:please )?(?:always|never|not|only|make sure|stop|avoid)\b|^would you mind not\b",
+        )
+        .expect("a fixed pattern")
+    });
+    ASKS.is_match(lower)
+}
+
+/// Whether a short sentence names a way of working and nothing else: "English only", "tabs, not spaces", "commits auf Deutsch
+/// bitte", "stay on branch dev".
+fn sets_way(lower: &str) -> bool {
+    static WAY: LazyLock<regex::Regex> = LazyLock::new(|| {
+        regex::Regex::new(
+            r"(?x)^[\w./-]+(?:\s[\w./-]+)?\sonly[.!]?$ | ^[\w./-]+(?:\s[\w./-]+)?,\snot\s[\w./-]+[.!]?$
+              | ^(?:tests|commits|docs|comments|names|messages|code|files)\s(?:\w+\s)?(?:go|goes|belong|live|gehören)\sin\s.*,?\s(?:not|nicht)\s
+              | \b(?:messages?|comments?|commits?|names?|docs?|answers?|docstrings?|kommentare|antworten)\s(?:please\s|bitte\s)?(?:in|auf)\s(?:english|german|french|spanish|englisch|deutsch)\b
+              | ^(?:please\s)?stay\son\s(?:branch|the\s|main|dev) | ^(?:please\s)?just\suse\s
+              | \byou\sare\snot\s(?:to|allowed)\b | \bonly\safter\si\b | \bthe\sonly\sallowed\b",
+        )
+        .expect("a fixed pattern")
+    });
+    WAY.is_match(lower)
+}
+
 pub(super) fn is_rule(lower: &str) -> bool {
     static WORDS: LazyLock<Words> = LazyLock::new(|| Words::new(COMMANDS));
     let lower = &lower.replace('’', "'");
     WORDS.stand_in(lower)
+        || asks_for_rule(lower)
+        || sets_way(lower)
         || begins_rule(lower)
         || ["use ", "keep "].iter().any(|start| lower.starts_with(start))
         || leaves_alone(lower)
