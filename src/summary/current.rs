@@ -25,6 +25,8 @@ pub(super) struct Claim {
     topic: Option<(Topic, BTreeSet<String>)>,
     values: BTreeSet<String>,
     changes: bool,
+    /// Whether it tells what was, or what is not: it takes no other's place.
+    past: bool,
 }
 
 /// Topics that people speak of in many words.
@@ -76,9 +78,17 @@ impl Topic {
         }
     }
 
-    /// Whether a project has one value of this topic.
-    fn is_single(self) -> bool {
-        matches!(self, Self::Zone | Self::Branch | Self::Base)
+    /// Whether a project has one value of this topic. A branch with a name of its own, as the release branch, is another one.
+    fn is_single_in(self, scope: &BTreeSet<String>, other: &BTreeSet<String>) -> bool {
+        const OF_WORK: [&str; 6] = ["working", "active", "development", "dev", "feature", "work"];
+        let named = |scope: &BTreeSet<String>| {
+            scope.iter().filter(|word| !OF_WORK.contains(&word.as_str())).cloned().collect::<BTreeSet<_>>()
+        };
+        match self {
+            Self::Zone | Self::Base => true,
+            Self::Branch => named(scope) == named(other),
+            _ => false,
+        }
     }
 
     /// Whether its values are no names, so that a name tells its scope: the budget of Berlin.
@@ -111,6 +121,7 @@ impl Topic {
             ))
             .expect("fixed")
         });
+        static CLOCK: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b\d{1,2}:\d\d\b").expect("fixed"));
         static BRANCH: LazyLock<Regex> = LazyLock::new(|| {
             Regex::new(r"\brebased\b|\b(?:working|current|active|our|on|to) branch\b|\bbranch(?: is\b|:)|\bbranch\b.*\b(?:unpushed|based|parked)\b")
                 .expect("fixed")
@@ -132,7 +143,8 @@ impl Topic {
             Self::Phase => PHASE.is_match(lower),
             Self::Spending => MONEY.is_match(lower),
             Self::Date => DATE.is_match(lower),
-            Self::Zone => ZONE.is_match(lower),
+            // A time of the day is an appointment.
+            Self::Zone => ZONE.is_match(lower) && !CLOCK.is_match(lower),
             Self::Style => STYLE.is_match(lower),
             // The branch that the work is on, not one that something is forbidden for or that is to be made.
             Self::Branch => {
@@ -301,6 +313,7 @@ impl Claim {
             topic,
             values,
             changes: changes(&lower),
+            past: is_past(&lower),
         })
     }
 
@@ -316,7 +329,7 @@ impl Claim {
 
     /// Whether this claim, the later one, takes the place of another.
     pub(super) fn replaces(&self, older: &Self) -> bool {
-        if self.values == older.values && self.topic == older.topic && self.subject == older.subject {
+        if self.past || self.values == older.values && self.topic == older.topic && self.subject == older.subject {
             return false;
         }
         match (&self.topic, &older.topic) {
@@ -324,7 +337,7 @@ impl Claim {
                 // Numbers tell teams, rooms and steps apart.
                 topic == other
                     && self.numbers().eq(older.numbers())
-                    && (topic.is_single() || self.has_scope_of(*topic, scope, older_scope))
+                    && (topic.is_single_in(scope, older_scope) || self.has_scope_of(*topic, scope, older_scope))
             }
             // "The database is Postgres 15" and "the database is hosted in eu-1" say two things of one.
             (None, None) => {
@@ -363,8 +376,44 @@ pub(super) fn has_topic(sentence: &str, lower: &str) -> bool {
     topic(lower, &values(sentence, true)).is_some()
 }
 
+/// Whether a statement tells of an earlier value, or of one that is not.
+fn is_past(lower: &str) -> bool {
+    static PAST: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(
+            r"^(?:the |our |my |its )?(?:old|previous|former|earlier|original)\b|\b(?:was|were|used to be|is not|isn't|are not|aren't|war)\b",
+        )
+        .expect("fixed")
+    });
+    static CHANGED: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(
+            r"\bwas (?:changed|moved|raised|set|renamed|switched|updated|bumped|increased|lowered|reduced)\b|\bnow\b",
+        )
+        .expect("fixed")
+    });
+    let lower = lower.replace('’', "'");
+    PAST.is_match(&lower) && !CHANGED.is_match(&lower)
+}
+
+/// The subject of a sentence that sets a value: "change the token lifetime to 60 minutes".
+static SETS: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r"^(?:please |now |then |and |also )*(?:change|set|update|raise|lower|increase|reduce|bump|switch) (?:the |our |my )?([^.,;:]{2,60}?) (?:from \S+(?: \S+)? )?to (?:\S+ )?\d",
+    )
+    .expect("fixed")
+});
+
+/// Whether a sentence sets a value with a number.
+pub(super) fn sets_value(lower: &str) -> bool {
+    SETS.is_match(lower)
+}
+
 /// The words before the verb, without fillers, the verb, and its end.
 fn subject(lower: &str) -> (BTreeSet<String>, &'static str, usize) {
+    if let Some(subject) = SETS.captures(lower).and_then(|found| found.get(1)) {
+        let words = subject.as_str().split_whitespace().map(stem);
+        let end = lower[subject.end()..].find(" to ").map_or(lower.len(), |at| subject.end() + at + " to ".len());
+        return (words.filter(|word| !FILLERS.contains(&word.as_str())).collect(), "is", end);
+    }
     const ENDS: [(&str, &str); 17] = [
         (" is ", "is"),
         (" are ", "is"),
@@ -532,6 +581,11 @@ impl Outdated {
         Self { values, statements: replaced }
     }
 
+    /// Adds statements that hold no longer.
+    pub(super) fn add(&mut self, statements: impl IntoIterator<Item = String>) {
+        self.statements.extend(statements.into_iter().map(|text| text.to_lowercase()));
+    }
+
     /// Whether a text gives a value that is outdated, for the thing that had it.
     pub(super) fn is_in(&self, text: &str) -> bool {
         if self.statements.is_empty() {
@@ -603,6 +657,23 @@ mod tests {
         ] {
             assert!(replaces(older, newer), "{older} | {newer}: {:?} {:?}", Claim::of(older), Claim::of(newer));
         }
+    }
+
+    #[test]
+    fn a_statement_about_the_past_takes_no_place() {
+        for (one, other) in [
+            ("The port is 9090.", "The port was 8080."),
+            ("The new API host is api2.example.com.", "The old API host is api1.example.com."),
+            ("The deploy region is eu-west-1.", "The deploy region is not us-east-1!"),
+            ("The working branch is feature/login.", "The release branch is release/2.0."),
+            ("Store all timestamps in UTC.", "The demo starts at 9:00 Pacific time."),
+        ] {
+            assert!(!replaces(one, other), "{one} | {other}");
+        }
+        assert!(replaces("The token lifetime is 15 minutes.", "Change the token lifetime to 60 minutes"));
+        assert!(replaces("The port is 8080.", "set the port from 8080 to 9090"));
+        assert!(replaces("The port was 8080.", "The port is 9090."));
+        assert!(!sets_value("change the color to blue") && !sets_value("update the readme"));
     }
 
     #[test]

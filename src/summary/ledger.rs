@@ -83,6 +83,7 @@ impl Ledger {
         let mut turn = Turn::default();
         // The number of decisions before the newest answer.
         let mut decided = 0;
+        let mut withdrawn = Vec::new();
         for piece in sources.said {
             match piece.speaker {
                 Speaker::User => {
@@ -94,6 +95,7 @@ impl Ledger {
                     if let Part::Reply(text) = requests.heard(&piece.text, &found) {
                         ledger.user_answered(&text);
                     }
+                    withdrawn.extend(take_back(&mut made, &piece.text, &found));
                     made.extend(found.into_iter().map(|statement| Held { statement, carried: false }));
                 }
                 Speaker::Assistant => {
@@ -128,6 +130,7 @@ impl Ledger {
         }
         ledger.requests = requests.into_list();
         ledger.hold(made);
+        ledger.outdated.add(withdrawn);
         let Self { requests, decisions, outdated, .. } = &mut ledger;
         // A request goes on without the sentence that a later one corrects. The first one has the goal.
         let first = requests.first().map(|request| request.text.clone());
@@ -253,6 +256,11 @@ pub(super) fn is_announced(step: &str) -> bool {
     outcomes::is_announced(step)
 }
 
+/// Whether a line in small letters says that something was done, and not that it was not.
+pub(super) fn says_done(lower: &str) -> bool {
+    outcomes::claims_result(lower) && !outcomes::denies(lower) || lower.contains("commit") && !outcomes::denies(lower)
+}
+
 /// Longest answer of the user to a question of the agent, in characters.
 const LONGEST_ANSWER: usize = 400;
 
@@ -291,6 +299,28 @@ fn continued(sources: &Sources<'_>) -> Option<String> {
 /// The request in an item of a summary, without its outcome.
 pub(super) fn asked(item: &str) -> &str {
     item.split(" → ").next().unwrap_or(item)
+}
+
+/// Takes the rules out that a message of the user takes back, and puts its sentence in their place where it says more than a
+/// request. Returns these rules.
+fn take_back(made: &mut Vec<Held>, said: &str, found: &[Statement]) -> Vec<String> {
+    let mut withdrawn = Vec::new();
+    for withdrawal in statements::withdrawals(said, found) {
+        let before = withdrawn.len();
+        made.retain(|held| {
+            let goes = held.statement.kind <= Kind::Wish && withdrawal.takes_back(&held.statement.text);
+            if goes {
+                withdrawn.push(held.statement.text.clone());
+            }
+            !goes
+        });
+        let is_new = || found.iter().all(|it| !it.text.contains(&withdrawal.text));
+        if withdrawn.len() > before && withdrawal.is_told() && is_new() {
+            let statement = Statement { kind: Kind::Wish, text: clip(&withdrawal.text, LONGEST_ANSWER) };
+            made.push(Held { statement, carried: false });
+        }
+    }
+    withdrawn
 }
 
 /// The statement in an item of an earlier summary.

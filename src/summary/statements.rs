@@ -3,10 +3,11 @@
 mod kinds;
 mod lists;
 mod pasted;
+mod withdrawn;
 
 use super::{
     cues::{changes, label, values},
-    current::has_topic,
+    current::{has_topic, sets_value},
     prose::{lines, sentences_of_line},
     words::Words,
 };
@@ -22,6 +23,7 @@ use std::{
     collections::{HashMap, HashSet},
     sync::LazyLock,
 };
+pub(super) use withdrawn::withdrawals;
 
 /// A statement of the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -243,6 +245,7 @@ pub(super) fn statement(said: &str) -> Option<Statement> {
         // It may hold, and is told with the one who says it.
         () if reports_speech(&lower) && (is_rule(&lower) || is_wish(&lower)) => Kind::Note,
         () if is_rule(&lower) || is_standing(&lower) => Kind::Rule,
+        () if sets_value(&lower) => Kind::Note,
         () if asks_for_work(text) => return None,
         () if is_wish(&lower) => Kind::Wish,
         () if label(text).is_none() && (supposes(&lower) || reports_trouble(&lower)) => return None,

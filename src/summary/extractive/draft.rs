@@ -259,8 +259,6 @@ impl<'a> Draft<'a> {
 
     /// Whether a step of the previous summary is done: the agent said so, with most of its words.
     fn is_done(&self, step: &str) -> bool {
-        const DONE: [&str; 9] =
-            ["commit", "done", "finished", "complete", "implemented", "fixed", "added", "passes", "created"];
         let words = |text: &str| -> HashSet<String> {
             let words = text.split(|char: char| !char.is_alphanumeric()).filter(|word| word.len() > 3);
             words.map(str::to_lowercase).collect()
@@ -271,7 +269,7 @@ impl<'a> Draft<'a> {
                 matches!(piece.speaker, Speaker::Assistant | Speaker::Call)
                     && piece.text.lines().chain(piece.label.lines()).any(|line| {
                         let lower = line.to_lowercase();
-                        DONE.iter().any(|word| lower.contains(word)) && {
+                        ledger::says_done(&lower) && {
                             let said = words(line);
                             step.iter().filter(|word| said.contains(*word)).count() * 10 >= step.len() * 7
                         }

@@ -501,3 +501,17 @@ fn a_request_may_name_an_outdated_value() {
     let found = ledger(&[], &said.map(|text| piece(Speaker::User, text))).requests;
     assert!(found.iter().any(|request| request.text.starts_with("Free the port")), "{found:?}");
 }
+
+#[test]
+fn a_rule_that_was_taken_back_is_none_and_the_permission_is_told() {
+    let said = ["Set up the API. Never touch the migrations folder.", "You may touch the migrations folder after all."];
+    let found = ledger(&[], &said.map(|text| piece(Speaker::User, text)));
+    let texts: Vec<_> = found.statements.iter().map(|held| held.statement.text.as_str()).collect();
+    assert_eq!(texts, ["You may touch the migrations folder after all."]);
+    assert_eq!(found.requests[0].text, "Set up the API.");
+    assert!(found.outdated.is_in("Never touch the migrations folder."));
+    let carried = [(Section::Constraints, "don't commit yet".to_owned())];
+    assert!(ledger(&carried, &[piece(Speaker::User, "commit it")]).statements.is_empty());
+    let both = ["Never push to main.", "you can push now"].map(|text| piece(Speaker::User, text));
+    assert_eq!(statements(&both), ["Never push to main."]);
+}

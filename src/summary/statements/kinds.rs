@@ -55,7 +55,7 @@ fn forbids(lower: &str) -> bool {
 
 /// Whether a sentence asks for work: it begins with what is to be done.
 pub(in crate::summary) fn asks_for_work(said: &str) -> bool {
-    const VERBS: [&str; 64] = [
+    const VERBS: [&str; 65] = [
         "add",
         "analyze",
         "apply",
@@ -110,6 +110,7 @@ pub(in crate::summary) fn asks_for_work(said: &str) -> bool {
         "review",
         "rewrite",
         "run",
+        "set",
         "show",
         "simplify",
         "split",
