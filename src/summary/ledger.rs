@@ -48,6 +48,8 @@ pub(super) struct Ledger {
     pub last_words: Option<String>,
     /// The steps that the newest answer lists, and the one that it announces.
     pub next: Vec<String>,
+    /// The results that the agent told in the last turn, if that goes on.
+    pub so_far: Vec<String>,
     /// The newest command that worked, with the end of its output.
     pub last_command: Option<String>,
     /// Values that later statements replaced.
@@ -128,7 +130,7 @@ impl Ledger {
         if !sources.goes_on {
             ledger.turn_ended(&turn, &mut requests);
         }
-        ledger.requests = requests.into_list();
+        (ledger.requests, ledger.so_far) = requests.into_parts();
         ledger.hold(made);
         ledger.outdated.add(withdrawn);
         let Self { requests, decisions, outdated, .. } = &mut ledger;

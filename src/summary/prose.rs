@@ -1,6 +1,7 @@
 //! Prose of a conversation: its sentences, and texts clipped between words.
 
 use crate::text;
+use std::collections::HashSet;
 
 /// Sentences of prose: cut at line ends and after full stops, outside of code blocks and headings, of a readable length. The
 /// marks of bold text are left out where a sentence has one of them alone.
@@ -73,6 +74,15 @@ pub(super) fn item(line: &str) -> Option<&str> {
     let number =
         || digits.strip_prefix(". ").or_else(|| digits.strip_prefix(") ")).filter(|_| digits.len() < line.len());
     bullet.or_else(number)
+}
+
+/// The words of a text in small letters that tell its subject, by their first letters.
+pub(super) fn content_words(lower: &str) -> HashSet<String> {
+    // Shorter words are those of every sentence, and an ending makes no other word.
+    const SHORTEST: usize = 4;
+    const STEM: usize = 6;
+    let words = lower.split(|char: char| !char.is_alphanumeric()).filter(|word| word.chars().count() >= SHORTEST);
+    words.map(|word| word.chars().take(STEM).collect()).collect()
 }
 
 /// A text on one line of at most `chars` characters, with an ellipsis where something went. It is cut between words, and marks

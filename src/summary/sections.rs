@@ -144,7 +144,8 @@ pub(super) fn parse(summary: &str) -> Vec<(Section, String)> {
         }
         let (tick, text) = without_mark(trimmed).unwrap_or((None, trimmed));
         let text = text.trim();
-        if !text.is_empty() && text != NONE {
+        let is_gap = text.starts_with("… (") && text.ends_with(" left out)");
+        if !text.is_empty() && text != NONE && !is_gap {
             turn = turn.or(is_turn.then_some(items.len()));
             let text = negated.as_ref().map_or_else(|| text.to_owned(), |heading| format!("{heading}: {text}"));
             items.push((section.ticked(tick), text));
@@ -235,6 +236,11 @@ pub(super) fn excerpt(item: &str) -> Option<(&str, String)> {
 /// The line in place of lines that are left out.
 pub(super) const GAP: &str = "…";
 
+/// The item in place of items that are left out.
+pub(super) fn left_out(count: usize) -> String {
+    format!("… ({count} left out)")
+}
+
 /// A summary of items, in the order of the sections and, within one, of the items. Headings with nothing under them are left
 /// out. `excerpts`: the end of the line before the excerpts.
 pub(super) fn render(items: &[(Section, String)], excerpts: &str) -> String {
@@ -291,6 +297,7 @@ mod tests {
             "{text}"
         );
         assert_eq!(parse(&text), items);
+        assert_eq!(parse(&format!("## Constraints\n- a rule\n- {}", left_out(7))).len(), 1);
         let alone = render(&[(Section::Excerpts, "ls: `a.rs`".to_owned())], ":");
         assert_eq!(alone, "## Critical Context\nExcerpts:\n- ls: `a.rs`");
         assert_eq!(excerpt("ls: `a.rs`"), Some(("ls", "a.rs".to_owned())));

@@ -14,10 +14,11 @@ use crate::{
         archived, cues,
         heard::{Said, Speaker},
         ledger::{self, LAST_COMMAND, Ledger, Sources},
-        prose::clip,
+        prose::{clip, content_words},
         sections::{self, GAP, Section},
         statements,
     },
+    text,
 };
 use std::{collections::HashSet, sync::Arc};
 
@@ -118,7 +119,10 @@ impl<'a> Draft<'a> {
     fn fill<'i>(&'i self, items: &mut Items<'i>, measure: &dyn Fn(&str) -> u64) {
         let Request { without, wishes, .. } = self.request;
         let root = root(&self.said);
+        let solved = self.ledger.failures.iter().filter(|failure| failure.is_solved());
+        let solved: HashSet<&str> = solved.map(|failure| failure.label.as_str()).collect();
         let context = Context {
+            solved: &solved,
             following: &self.following,
             root,
             even: *without == Some(Part::Worth),
@@ -151,7 +155,8 @@ impl<'a> Draft<'a> {
             items.take(Kind::Wish, [(Section::Context, format!("{WISH}\"{}\"", clip(wish, chars)))]);
         }
         let goals: Vec<String> = self.earlier(Section::Goal).take(3).map(|goal| clip(goal, 600)).collect();
-        let goals = if goals.is_empty() { self.goal().map(str::to_owned).into_iter().collect() } else { goals };
+        let goals =
+            if goals.is_empty() { self.goal().map(|goal| self.with_order(goal)).into_iter().collect() } else { goals };
         items.take(Kind::Goal, goals.into_iter().map(|goal| (Section::Goal, goal)));
         // Rules first to last: the oldest rule is as valid as the newest.
         let (carried, new): (Vec<_>, Vec<_>) = ledger.statements.iter().partition(|held| held.carried);
@@ -195,7 +200,7 @@ impl<'a> Draft<'a> {
         let section = |line: &str| if self.is_done(line) { Section::Done } else { Section::InProgress };
         items.take_newest(Kind::Earlier, open.map(|line| (section(line), clip(line, 320))));
         items.take_newest(Kind::Earlier, todo(TodoState::Done).map(|text| (Section::Done, text)));
-        items.take(Kind::Instructions, ledger.instructions.iter().map(|rule| (Section::Constraints, rule.clone())));
+        items.take(Kind::Instructions, self.instructions().into_iter().map(|rule| (Section::Constraints, rule)));
         let past = ledger.failures.iter().filter(|failure| !failure.is_open()).map(|failure| {
             let (section, mark) = failure.state.place();
             (section, format!("{mark}{}", failure.text()))
@@ -206,6 +211,31 @@ impl<'a> Draft<'a> {
         items.take_newest(Kind::Decisions, decisions.map(|line| (Section::Decisions, line)));
         if let Some(said) = self.last_words(cap) {
             items.take(Kind::Last, [(Section::Excerpts, format!("{LAST}: {said}"))]);
+        }
+    }
+
+    /// The rules in instructions of the project, those about the commands and requests of the conversation first.
+    fn instructions(&self) -> Vec<String> {
+        let mut used: HashSet<String> = HashSet::new();
+        for piece in self.said.iter().filter(|piece| matches!(piece.speaker, Speaker::Call | Speaker::User)) {
+            used.extend(content_words(&text::head(&piece.label, LONGEST_WISH).to_lowercase()));
+            used.extend(content_words(&text::head(&piece.text, LONGEST_WISH).to_lowercase()));
+        }
+        // A line that only announces others says nothing by itself.
+        let rules = self.ledger.instructions.iter().filter(|rule| !rule.ends_with([':', '：']));
+        let shared = |rule: &String| content_words(&rule.to_lowercase()).intersection(&used).count();
+        let mut rules: Vec<(usize, &String)> = rules.map(|rule| (shared(rule), rule)).collect();
+        rules.sort_by_key(|(shared, _)| std::cmp::Reverse(*shared));
+        rules.into_iter().map(|(_, rule)| rule.clone()).collect()
+    }
+
+    /// A goal that is only the name of a command, with the first request in the user's own words.
+    fn with_order(&self, goal: &str) -> String {
+        let is_command = |text: &str| text.starts_with('/') && !text.contains(char::is_whitespace);
+        let requests = self.ledger.requests.iter().map(|request| request.text.as_str());
+        match requests.skip(1).find(|text| !is_command(text)).filter(|_| is_command(goal)) {
+            Some(order) => format!("{goal} – {}", clip(order, 300)),
+            None => goal.to_owned(),
         }
     }
 
@@ -238,6 +268,10 @@ impl<'a> Draft<'a> {
         items.take(Kind::Latest, [(section, line(latest))]);
         if let Some(command) = self.ledger.last_command.as_deref().filter(|_| self.goes_on) {
             items.take(Kind::Latest, [(Section::Context, format!("{LAST_COMMAND}{command}"))]);
+        }
+        if self.goes_on {
+            let so_far = self.ledger.so_far.iter().filter(|said| latest.outcome.as_deref() != Some(said.as_str()));
+            items.take_newest(Kind::SoFar, so_far.map(|said| (Section::Done, clip(said, chars))));
         }
         self.open_failures(items);
         let with_section = |request: &ledger::Request| {

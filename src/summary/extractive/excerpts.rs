@@ -31,9 +31,15 @@ fn is_prose(piece: &Said) -> bool {
 /// in a fence.
 fn excerpt(said: &[Said], lines: &[Picked<'_>], root: Option<&str>) -> String {
     let piece = &said[lines[0].piece];
-    let whole = whole_label(piece, &lines[0]).filter(|_| lines.len() > 1);
-    let lines = if whole.is_some() { &lines[1..] } else { lines };
-    let label = whole.unwrap_or_else(|| piece.label.to_string());
+    let whole = whole_label(piece, &lines[0]);
+    let is_alone = whole.is_some() && lines.len() == 1;
+    let lines = if whole.is_some() && !is_alone { &lines[1..] } else { lines };
+    let label = match whole {
+        // The line has the command whole.
+        Some(_) if is_alone => piece.label.split(' ').next().unwrap_or_default().to_owned(),
+        Some(whole) => whole,
+        None => piece.label.to_string(),
+    };
     let label = root.map_or_else(|| label.clone(), |root| label.replace(root, ""));
     let numbers: Vec<usize> = lines.iter().filter_map(|line| line.number).collect();
     let label = match numbers.len() == lines.len() && !lines.is_empty() {
@@ -126,6 +132,13 @@ mod tests {
         assert_eq!(whole.as_deref(), Some("bash cd /x && git log --format=%H src/main.rs"));
         assert_eq!(whole_label(&said("bash git log …"), &Picked::whole(0, "description: the newest commits")), None);
         assert_eq!(whole_label(&said("bash git log --format=%H src/main.rs"), line), None, "nothing is clipped");
+    }
+
+    #[test]
+    fn a_command_that_is_shown_whole_is_not_in_its_label() {
+        let said = [Said::new(Speaker::Call, Clean::assembled("bash grep -n text …"), Clean::assembled(""))];
+        let lines = [Picked::whole(0, "$ grep -n text registry/a.json | head")];
+        assert_eq!(excerpt(&said, &lines, None), "bash: `$ grep -n text registry/a.json | head`");
     }
 
     #[test]

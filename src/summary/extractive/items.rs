@@ -21,6 +21,8 @@ pub(super) enum Kind {
     Open,
     /// The latest request.
     Latest,
+    /// Results that were told in the turn that goes on.
+    SoFar,
     /// Failures that are not solved.
     Failures,
     Requests,
@@ -53,7 +55,7 @@ impl Kind {
     fn part(self) -> Option<Part> {
         Some(match self {
             Self::Rules | Self::Facts => Part::Statements,
-            Self::Latest | Self::Requests | Self::Earlier => Part::Requests,
+            Self::Latest | Self::SoFar | Self::Requests | Self::Earlier => Part::Requests,
             Self::Failures | Self::Solved => Part::Failures,
             Self::Decisions => Part::Decisions,
             Self::Last => Part::LastWords,
@@ -80,6 +82,7 @@ impl Kind {
             Self::Facts => between(cap, 75, 20),
             Self::Open => 25,
             Self::Latest => 12,
+            Self::SoFar => 8,
             Self::Failures => 12,
             Self::Requests if cap < 3_000 => 15,
             Self::Requests => 32,
@@ -135,7 +138,8 @@ impl<'a> Items<'a> {
             if left < 6 || misses > MOST_MISSES {
                 break;
             }
-            if text.is_empty() || self.known.contains(&text.to_lowercase()) {
+            let is_known = self.known.contains(&text.to_lowercase()) || kind == Kind::Facts && self.is_in_goal(text);
+            if text.is_empty() || is_known {
                 continue;
             }
             let mut text = text.to_owned();
@@ -159,6 +163,11 @@ impl<'a> Items<'a> {
         }
     }
 
+    /// Whether a text is a part of the goal.
+    fn is_in_goal(&self, text: &str) -> bool {
+        self.items.iter().any(|item| item.kind == Kind::Goal && item.text.contains(text))
+    }
+
     /// Takes these items, which are in their order. Where there is no room for all, the first ones and the last ones are taken.
     pub(super) fn take_both_ends(&mut self, kind: Kind, items: Vec<(Section, String)>) {
         let room = self.cap * kind.share(self.cap) / 100;
@@ -175,8 +184,16 @@ impl<'a> Items<'a> {
                 last += 1
             };
         }
-        let chosen = items.into_iter().enumerate().filter(|(at, _)| *at < first || *at >= all - last);
-        self.take(kind, chosen.map(|(_, item)| item));
+        let left_out = all - first - last;
+        let gap = items.first().filter(|_| left_out > 0).map(|(section, _)| (*section, sections::left_out(left_out)));
+        let (mut chosen, end): (Vec<_>, Vec<_>) = items
+            .into_iter()
+            .enumerate()
+            .filter(|(at, _)| *at < first || *at >= all - last)
+            .partition(|(at, _)| *at < first);
+        chosen.extend(gap.map(|gap| (first, gap)));
+        chosen.extend(end);
+        self.take(kind, chosen.into_iter().map(|(_, item)| item));
     }
 
     /// Takes the newest of these items, which are in their order.
@@ -273,6 +290,7 @@ mod tests {
         let texts = items.texts();
         let has = |at: usize| texts.contains(&format!("never touch folder number {at}"));
         assert!(has(0) && has(499) && !has(250) && texts.len() > 20, "{texts:?}");
+        assert_eq!(texts.iter().filter(|text| text.starts_with("… (") && text.ends_with(" left out)")).count(), 1);
         let place = |at: usize| texts.iter().position(|text| text.ends_with(&format!(" {at}")));
         assert!(place(0) < place(499), "in their order");
     }

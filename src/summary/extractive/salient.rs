@@ -15,6 +15,7 @@ use std::{
     cmp::Ordering,
     collections::{BinaryHeap, HashMap, HashSet},
     fmt,
+    sync::LazyLock,
 };
 
 /// A line that was taken.
@@ -84,6 +85,8 @@ pub(super) struct Context<'a> {
     pub focus: &'a [String],
     /// Whether all names are worth the same.
     pub even: bool,
+    /// The labels of calls that failed and later worked. Their failed output says nothing any more.
+    pub solved: &'a HashSet<&'a str>,
     /// Whether a text gives a value that is outdated.
     pub stale: &'a dyn Fn(&str) -> bool,
 }
@@ -318,7 +321,8 @@ fn lines<'a>(index: &Worth<'_>, said: &'a [Said], context: &Context<'_>) -> Vec<
     }
     let gone = gone(said);
     for (piece, it) in said.iter().enumerate() {
-        if it.speaker == Speaker::Instructions || it.call.is_some_and(|call| newest[&call] != piece) {
+        let is_solved = it.speaker == Speaker::Result { failed: true } && context.solved.contains(&*it.label);
+        if it.speaker == Speaker::Instructions || is_solved || it.call.is_some_and(|call| newest[&call] != piece) {
             continue;
         }
         let spoken = matches!(it.speaker, Speaker::User | Speaker::Assistant);
@@ -332,7 +336,7 @@ fn lines<'a>(index: &Worth<'_>, said: &'a [Said], context: &Context<'_>) -> Vec<
             let line = whole.trim();
             let fence = spoken && line.starts_with("```");
             fenced ^= fence;
-            if fence || is_gone(line) {
+            if fence || is_gone(line) || says_nothing(it, line) {
                 continue;
             }
             for (text, more) in parts(line) {
@@ -362,6 +366,25 @@ fn lines<'a>(index: &Worth<'_>, said: &'a [Said], context: &Context<'_>) -> Vec<
         }
     }
     lines
+}
+
+/// Whether a line repeats the label of its call, reports that an edit was made, or is a hit without its text.
+fn says_nothing(piece: &Said, line: &str) -> bool {
+    static NOTHING: LazyLock<regex::Regex> = LazyLock::new(|| {
+        regex::Regex::new(
+            r"(?x)^(?:The\sfile\s\S+\shas\sbeen\s(?:updated|created|written) | All\soccurrences\sof\s | Successfully\s(?:wrote|replaced|edited|created)
+              | File\s(?:created|written|updated|edited) | Wrote\s\d+\s(?:bytes|lines) | \S+:\d+:\s*$)",
+        )
+        .expect("a fixed pattern")
+    });
+    match piece.speaker {
+        Speaker::Call => {
+            let argument = line.strip_prefix("$ ").or_else(|| line.split_once(": ").map(|(_, argument)| argument));
+            argument.is_some_and(|argument| piece.label.contains(argument.trim()))
+        }
+        Speaker::Result { .. } => NOTHING.is_match(line),
+        _ => false,
+    }
 }
 
 /// Whether a line is a head of a diff, which names a file and says nothing of it.
@@ -460,10 +483,27 @@ mod tests {
 
     fn picked(said: &[Said], tokens: u64, known: &[String], focus: &[String]) -> Vec<String> {
         let stale = |text: &str| text.contains("outdated");
-        let context = Context { following: &[], known, focus, root: None, even: false, stale: &stale };
+        let solved = HashSet::from(["make test"]);
+        let context = Context { following: &[], known, focus, root: None, even: false, solved: &solved, stale: &stale };
         let mut picker = Picker::new(said, &context, &measure);
         picker.take(tokens);
         picker.picked().iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn lines_that_say_nothing_are_left_out() {
+        let of = |speaker: Speaker, label: &str, text: &str| {
+            let said = [Said::new(speaker, Clean::assembled(label), Clean::assembled(text))];
+            picked(&said, 200, &[], &[])
+        };
+        assert_eq!(of(Speaker::Call, "bash cargo test parser", "$ cargo test parser"), [""; 0]);
+        assert_eq!(
+            of(Speaker::Call, "read src/a.rs", "path: src/a.rs\nlimit: the first forty lines"),
+            ["limit: the first forty lines"]
+        );
+        assert_eq!(of(RESULT, "edit a.rs", "The file /x/a.rs has been updated successfully."), [""; 0]);
+        assert_eq!(of(Speaker::Result { failed: true }, "make test", "the parser test panicked at src/a.rs"), [""; 0]);
+        assert_eq!(of(Speaker::Result { failed: true }, "make", "the parser test panicked at src/a.rs").len(), 1);
     }
 
     #[test]
@@ -525,8 +565,15 @@ mod tests {
         let line = "The file /home/ana/shop/cart.rs has the sum";
         let read = Said::new(RESULT, Clean::assembled(label), Clean::assembled("fn total_of(cart: &Cart)"));
         let said = [read, said(Speaker::Assistant, line)];
-        let context =
-            Context { following: &[], known: &[], focus: &[], root: Some("/home/ana/"), even: true, stale: &|_| false };
+        let context = Context {
+            following: &[],
+            known: &[],
+            focus: &[],
+            root: Some("/home/ana/"),
+            even: true,
+            solved: &HashSet::new(),
+            stale: &|_| false,
+        };
         let mut picker = Picker::new(&said, &context, &measure);
         while picker.take(20) && !picker.heap.is_empty() {}
         assert!(picker.picked().iter().any(|picked| picked.text == line));
@@ -575,7 +622,15 @@ mod tests {
     #[test]
     fn lines_that_were_given_back_are_the_last_ones() {
         let said = [said(RESULT, "the first_name is here\nthe second_name is here\nthe third_name is here")];
-        let context = Context { following: &[], known: &[], focus: &[], root: None, even: true, stale: &|_| false };
+        let context = Context {
+            following: &[],
+            known: &[],
+            focus: &[],
+            root: None,
+            even: true,
+            solved: &HashSet::new(),
+            stale: &|_| false,
+        };
         let mut picker = Picker::new(&said, &context, &measure);
         assert!(picker.take(100));
         let all = picker.picked().len();

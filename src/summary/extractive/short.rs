@@ -30,7 +30,8 @@ pub(super) fn of(history: &Draft<'_>, prefix: &Draft<'_>, files: &FileLists) -> 
         (None, None) => {}
     }
     if let Some(failing) = failing {
-        stands.push(format!("failing: {}", named(&failing.label)));
+        let name = if failing.label.is_empty() { &failing.line } else { &failing.label };
+        stands.push(format!("failing: {}", named(name)));
     }
     match open.unwrap_or_default() {
         0 => {}

@@ -60,10 +60,9 @@ impl Failure {
     pub(super) fn of(piece: &Said, turn: usize) -> Option<Self> {
         let telling = telling_line(&piece.text);
         // After a colon the next line has the message.
-        let next = piece
-            .text
-            .split_once(telling)
-            .and_then(|(_, after)| after.lines().map(str::trim).find(|line| !line.is_empty()));
+        let end = telling.as_ptr().addr() - piece.text.as_ptr().addr() + telling.len();
+        let after = piece.text.get(end..).unwrap_or_default();
+        let next = after.lines().map(str::trim).find(|line| !line.is_empty());
         let telling = telling.trim_start_matches("<tool_use_error>").trim_end_matches("</tool_use_error>");
         let line = match next.filter(|_| telling.ends_with(':')) {
             Some(next) => clip(&format!("{telling} {next}"), LONGEST),
@@ -85,6 +84,11 @@ impl Failure {
     /// Whether nothing says that it is solved.
     pub(in crate::summary) fn is_open(&self) -> bool {
         self.state == State::Open
+    }
+
+    /// Whether the same was tried again later and worked.
+    pub(in crate::summary) fn is_solved(&self) -> bool {
+        self.state == State::Solved
     }
 
     /// Whether another failure is the same.
@@ -198,6 +202,10 @@ fn only_failed(line: &str) -> bool {
     lower.starts_with("command exited with code") || lower.starts_with("exit code ") && line.len() < 16
 }
 
+/// A line with the place of an error in a file before its message.
+static PLACED: LazyLock<regex::Regex> =
+    LazyLock::new(|| regex::Regex::new(r"^\S+\.\w{1,5}:\d+(?:[:-]\d+)?:? \w").expect("a fixed pattern"));
+
 /// The line of a failure that says what failed: the end of a traceback, one that reads like an error, else the first. Lines too
 /// long to read are code that was thrown out along with it.
 fn telling_line(text: &str) -> &str {
@@ -213,12 +221,20 @@ fn telling_line(text: &str) -> &str {
             || line.contains("] $ ")
             || line.starts_with("$ ")
     };
+    // Code that was printed along tells of errors, too.
+    let is_code = |line: &str| {
+        ["return ", "if ", "throw ", "raise ", "// ", "# "].iter().any(|start| line.starts_with(start))
+            || line.ends_with(['{', ';', '}'])
+            || line.contains("%w")
+    };
+    let placed = |line: &&str| PLACED.is_match(line) && !wraps(line);
     let verdict = |line: &&str| {
         ["CONFLICT (", "--- FAIL", "panicked at", "error["].iter().any(|word| line.contains(word)) && !wraps(line)
     };
     let error = |line: &&str| {
         let lower = line.to_ascii_lowercase();
         !wraps(line)
+            && !is_code(line)
             && ["error", "panicked", "exception", "fatal"].iter().any(|word| {
                 lower.match_indices(word).any(|(at, _)| {
                     let rest = &lower[at + word.len()..];
@@ -229,15 +245,18 @@ fn telling_line(text: &str) -> &str {
     let failed = |line: &&str| {
         let lower = line.to_ascii_lowercase();
         !wraps(line)
+            && !is_code(line)
             && ["failed", "cannot", "not found", "denied", "no such", "unable", "timed out", "rejected"]
                 .iter()
                 .any(|word| lower.contains(word))
     };
     let traced = || text.contains("Traceback (most recent call last)").then(|| text.lines().rev().find(ends_trace));
     let traced = traced().flatten().map(str::trim).filter(|line| line.len() <= READABLE);
-    let told =
-        traced.or_else(|| lines().find(verdict)).or_else(|| lines().find(error)).or_else(|| lines().find(failed));
-    told.or_else(|| lines().next()).unwrap_or_default()
+    // A tool says first what was wrong with its call.
+    let of_call = || text.trim_start().starts_with("<tool_use_error>").then(|| lines().next()).flatten();
+    let told = traced.or_else(of_call).or_else(|| lines().find(verdict)).or_else(|| lines().find(error));
+    let told = told.or_else(|| lines().find(placed)).or_else(|| lines().find(failed));
+    told.or_else(|| lines().find(|line| !wraps(line) && !is_code(line))).or_else(|| lines().next()).unwrap_or_default()
 }
 
 /// Whether a line ends a traceback of Python: the name of an exception at its beginning.

@@ -1,7 +1,7 @@
 //! The sentences of the agent that say something: results, decisions, and plans for the next step. Narration says nothing.
 
 use crate::summary::{
-    prose::{clip, item, sentences},
+    prose::{clip, content_words, item, sentences},
     words::Words,
 };
 use std::{collections::HashSet, sync::LazyLock};
@@ -23,15 +23,6 @@ impl Asked {
         let is_question = request.trim_end().ends_with(['?', '？']) || asks.iter().any(|ask| lower.starts_with(ask));
         Self { words: content_words(&lower), is_question }
     }
-}
-
-/// The words of a text in small letters that tell its subject, by their first letters.
-pub(super) fn content_words(lower: &str) -> HashSet<String> {
-    // Shorter words are those of every sentence, and an ending makes no other word.
-    const SHORTEST: usize = 4;
-    const STEM: usize = 6;
-    let words = lower.split(|char: char| !char.is_alphanumeric()).filter(|word| word.chars().count() >= SHORTEST);
-    words.map(|word| word.chars().take(STEM).collect()).collect()
 }
 
 /// The sentence of an answer that says what came of a request. `taken`: outcomes of other requests, which are told again only
@@ -59,6 +50,15 @@ pub(super) fn last_outcome(answer: &str, asked: &Asked, taken: &HashSet<String>)
     const SHORT: usize = 60;
     let short = || Some(answer.trim()).filter(|answer| !answer.is_empty() && answer.chars().count() <= SHORT);
     outcome(answer, asked, taken).or_else(|| short().map(|answer| clip(answer, SHORT)))
+}
+
+/// The sentences that tell a result while the work goes on.
+pub(super) fn results(said: &str) -> impl Iterator<Item = String> {
+    let tells = |sentence: &&str| {
+        let lower = sentence.to_lowercase();
+        claims_result(unconditional(&lower)) && !denies(&lower) && worth(sentence, &Asked::of("")) > ONLY_CHECKS
+    };
+    sentences(said).filter(tells).map(|sentence| clip(sentence, LONGEST_OUTCOME))
 }
 
 /// The sentence by which an answer says that a part of its request is not done.

@@ -2,12 +2,12 @@
 
 use super::{
     failures,
-    outcomes::{self, Asked, content_words},
+    outcomes::{self, Asked},
 };
 use crate::summary::{
     cues,
     heard::{Run, Said},
-    prose::{clip, lines, sentences},
+    prose::{clip, content_words, lines, sentences},
     statements::{self, Kind, Paste, Statement},
 };
 use std::collections::HashSet;
@@ -123,6 +123,8 @@ pub(super) struct Requests {
     stated: Option<String>,
     /// The outcomes so far.
     reported: HashSet<String>,
+    /// The results that the agent told since the last request.
+    so_far: Vec<String>,
 }
 
 impl Requests {
@@ -131,9 +133,9 @@ impl Requests {
         Self { list: request.into_iter().map(Request::new).collect(), ..Self::default() }
     }
 
-    /// The requests, from the oldest to the newest.
-    pub(super) fn into_list(self) -> Vec<Request> {
-        self.list
+    /// The requests, from the oldest to the newest, and the results that the agent told in the last turn.
+    pub(super) fn into_parts(self) -> (Vec<Request>, Vec<String>) {
+        (self.list, self.so_far)
     }
 
     /// The number of requests so far, by which the turns are told apart.
@@ -171,6 +173,7 @@ impl Requests {
         self.stated = None;
         self.list.retain(|request| request.text != text && !(request.is_stopped() && is_again(&request.text, &text)));
         self.list.push(Request::new(text));
+        self.so_far.clear();
         Part::Request
     }
 
@@ -180,6 +183,7 @@ impl Requests {
             let outcome = outcomes::outcome(said, &Asked::of(&request.text), &self.reported);
             request.outcome = outcome.or(request.outcome.take());
         }
+        self.so_far.extend(outcomes::results(said));
     }
 
     /// Takes the end of a turn in. The last answer says what came of its request, and of those that joined it.

@@ -515,3 +515,21 @@ fn a_rule_that_was_taken_back_is_none_and_the_permission_is_told() {
     let both = ["Never push to main.", "you can push now"].map(|text| piece(Speaker::User, text));
     assert_eq!(statements(&both), ["Never push to main."]);
 }
+
+#[test]
+fn the_line_of_a_failure_is_its_message_and_no_code() {
+    for (output, line) in [
+        (
+            "[lint] $ golangci-lint run ./...\na.go:12:3: Error return value is not checked (errcheck)\n\treturn fmt.Errorf(\"failed to get agent: %w\", err)",
+            "a.go:12:3: Error return value is not checked (errcheck)",
+        ),
+        ("# entire.io/cli/x\na.go:3:1: undefined: object", "a.go:3:1: undefined: object"),
+        (
+            "<tool_use_error>Found 2 matches of the string to replace\nString: return fmt.Errorf(\"failed to get\")",
+            "Found 2 matches of the string to replace",
+        ),
+        ("warning: the last Error: was ignored\nError:\nthe lock is stale", "Error: the lock is stale"),
+    ] {
+        assert_eq!(ledger(&[], &[ran(true, "mise run lint", output)]).failures[0].line, line, "{output}");
+    }
+}
