@@ -328,9 +328,14 @@ impl Case {
             self.hear(end)?;
         }
         for session in self.open() {
+            let mut patient = Some(Instant::now() + PATIENCE);
             while self.runs(&session)? {
                 if Instant::now() > end {
                     return broken(format!("{session} does not come to rest"));
+                }
+                // A turn waits for its model, which this client may never answer.
+                if patient.take_if(|patient| Instant::now() > *patient).is_some() {
+                    self.send("session/cancel", json!({"sessionId": session}))?;
                 }
                 self.listen(Duration::from_millis(100))?;
             }
