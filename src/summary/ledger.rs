@@ -98,6 +98,10 @@ impl Ledger {
                         ledger.user_answered(&text);
                     }
                     withdrawn.extend(take_back(&mut made, &piece.text, &found));
+                    let before = made.iter().map(|held| held.statement.text.as_str());
+                    let corrected = statements::corrections(&piece.text, before);
+                    let corrected = corrected.into_iter().map(|text| Statement { kind: Kind::Note, text });
+                    made.extend(corrected.map(|statement| Held { statement, carried: false }));
                     made.extend(found.into_iter().map(|statement| Held { statement, carried: false }));
                 }
                 Speaker::Assistant => {

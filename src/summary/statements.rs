@@ -1,5 +1,6 @@
 //! Statements of the user: rules, wishes and facts, each in its own words with the values that belong to it.
 
+mod corrected;
 mod kinds;
 mod lists;
 mod pasted;
@@ -11,6 +12,7 @@ use super::{
     prose::{lines, sentences_of_line},
     words::Words,
 };
+pub(super) use corrected::corrections;
 pub(super) use kinds::asks_for_work;
 use kinds::{
     asks_for_rule, begins_command, begins_rule, complains, is_fact, is_question, is_rule, is_standing, is_wish, opines,

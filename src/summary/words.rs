@@ -36,7 +36,8 @@ pub(super) const COMMANDS: &[&str] = &[
     "read-only",
     "hereafter",
     "it's important that",
-    "may not",
+    "you may not",
+    "nobody may",
     // German, French, Spanish and Portuguese, Italian, Russian
     "niemals",
     "nie",

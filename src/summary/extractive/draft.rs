@@ -223,7 +223,11 @@ impl<'a> Draft<'a> {
         }
         // A line that only announces others says nothing by itself.
         let rules = self.ledger.instructions.iter().filter(|rule| !rule.ends_with([':', '：']));
-        let shared = |rule: &String| content_words(&rule.to_lowercase()).intersection(&used).count();
+        // In thousandths of its words: a long rule shares some in any case.
+        let shared = |rule: &String| {
+            let words = content_words(&rule.to_lowercase());
+            words.intersection(&used).count() * 1_000 / words.len().max(MOST_WORDS)
+        };
         let mut rules: Vec<(usize, &String)> = rules.map(|rule| (shared(rule), rule)).collect();
         rules.sort_by_key(|(shared, _)| std::cmp::Reverse(*shared));
         rules.into_iter().map(|(_, rule)| rule.clone()).collect()
@@ -312,6 +316,9 @@ impl<'a> Draft<'a> {
     }
 }
 
+/// Words of a rule by which it is compared: a rule with fewer is as near to the conversation as one with so many.
+const MOST_WORDS: usize = 4;
+
 /// Length of the goal where it stands among the requests, in characters.
 const SHORT_GOAL: usize = 60;
 
@@ -362,7 +369,7 @@ fn head_and_end(said: &str, chars: usize) -> String {
 const REQUEST_CHARS: [usize; 6] = [320, 240, 180, 140, 110, 90];
 
 /// The share of a summary, in hundredths, that all requests may have before they are shortened.
-const REQUEST_SHARE: u64 = 16;
+const REQUEST_SHARE: u64 = 22;
 
 /// The first of these lengths, the longest first, with which a text has at most `room` tokens; else the shortest.
 fn longest_that_fits(lengths: &[usize], room: u64, size: impl Fn(usize) -> u64) -> usize {

@@ -8,6 +8,7 @@ use crate::{
     summary::{
         cues::without_label,
         heard::{Said, Speaker},
+        prose::sentences_of_line,
     },
     text,
 };
@@ -339,7 +340,7 @@ fn lines<'a>(index: &Worth<'_>, said: &'a [Said], context: &Context<'_>) -> Vec<
             if fence || is_gone(line) || says_nothing(it, line) {
                 continue;
             }
-            for (text, more) in parts(line) {
+            for (text, more) in if spoken && !fenced { spoken_parts(line) } else { parts(line).collect() } {
                 if text.len() < SHORTEST || !known.insert(text) {
                     continue;
                 }
@@ -444,6 +445,25 @@ fn parts(line: &str) -> impl Iterator<Item = (&str, (bool, bool))> {
         rest = tail.trim_start();
         (!part.is_empty()).then(|| (part.trim_end(), (before, !rest.is_empty())))
     })
+}
+
+/// The sentences of a line that was said. One that is too long to be taken whole is divided.
+fn spoken_parts(line: &str) -> Vec<(&str, (bool, bool))> {
+    const LONGEST_SENTENCE: usize = 220;
+    let place = |part: &str| part.as_ptr().addr() - line.as_ptr().addr();
+    let sentences = sentences_of_line(line).map(str::trim).filter(|sentence| !sentence.is_empty());
+    let mut all = Vec::new();
+    for sentence in sentences {
+        if sentence.len() <= LONGEST_SENTENCE {
+            all.push((sentence, (place(sentence) > 0, place(sentence) + sentence.len() < line.len())));
+        } else {
+            all.extend(parts(sentence).map(|(part, (before, after))| {
+                let more = (before || place(part) > 0, after || place(part) + part.len() < line.len());
+                (part, more)
+            }));
+        }
+    }
+    all
 }
 
 fn part_end(line: &str) -> usize {

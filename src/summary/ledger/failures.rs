@@ -60,8 +60,8 @@ impl Failure {
     pub(super) fn of(piece: &Said, turn: usize) -> Option<Self> {
         let telling = telling_line(&piece.text);
         // After a colon the next line has the message.
-        let end = telling.as_ptr().addr() - piece.text.as_ptr().addr() + telling.len();
-        let after = piece.text.get(end..).unwrap_or_default();
+        let place = telling.as_ptr().addr().checked_sub(piece.text.as_ptr().addr());
+        let after = place.and_then(|place| piece.text.get(place + telling.len()..)).unwrap_or_default();
         let next = after.lines().map(str::trim).find(|line| !line.is_empty());
         let telling = telling.trim_start_matches("<tool_use_error>").trim_end_matches("</tool_use_error>");
         let line = match next.filter(|_| telling.ends_with(':')) {

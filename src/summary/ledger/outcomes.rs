@@ -74,7 +74,7 @@ fn admits(lower: &str) -> bool {
             r"(?x)\b(?:i|we)\s(?:could\snot|couldn't|was\snot\sable|wasn't\sable|were\sunable|am\sunable|was\sunable|still\sneed\sto|still\shave\sto|have\snot|haven't)\b
               | \b(?:i|we)(?:\swill|'ll)\b.{0,80}\blater\b
               | \b(?:not\sdone|not\sfinished|not\simplemented|not\scomplete|could\snot\sbe|couldn't\sbe)\b
-              | \bremains?\sto\sbe\s | \bstill\s(?:fails?|failing|broken|missing|open|red|blocked)\b
+              | \bremains?\sto\sbe\s | \bstill\s(?:fails?|failing|broken|missing|red|blocked)\b
               | \bkonnte\b.{0,60}\bnicht\b | \bnicht\s(?:geschafft|fertig|möglich)\b
               | \bno\s(?:pude|he\spodido|fue\sposible)\b | n'ai\spas\s(?:pu|réussi) | \bnão\s(?:consegui|foi\spossível)\b
               | \bnon\s(?:sono\sriuscit|è\sstato\spossibile) | не\s(?:смог|удалось|получилось)
@@ -387,6 +387,9 @@ pub(super) fn denies(lower: &str) -> bool {
             "partially",
             "skipping",
             "weiterhin",
+            "awaiting",
+            "대기",
+            "等待",
             "仍然",
             "まだ",
             "nicht",

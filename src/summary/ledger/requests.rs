@@ -29,6 +29,8 @@ enum End {
     Open,
     /// The user stopped the agent.
     Stopped,
+    /// The user stopped the agent, and several later requests were done.
+    LeftOff,
     /// The agent asked the user.
     Question,
     /// The agent asked the user, who does not want it any more.
@@ -44,14 +46,14 @@ impl Request {
         Self { text, outcome: None, gap: None, end: End::Open }
     }
 
-    /// Whether its turn ended with an answer, and nothing says that it is not done.
+    /// Whether nothing of it is open: its turn ended with an answer that says nothing of a gap, or the user went on to others.
     pub(in crate::summary) fn is_done(&self) -> bool {
-        matches!(self.end, End::Done | End::Declined)
+        matches!(self.end, End::Done | End::Declined | End::LeftOff)
     }
 
     /// Whether the user stopped the agent at it.
     pub(in crate::summary) fn is_stopped(&self) -> bool {
-        self.end == End::Stopped
+        matches!(self.end, End::Stopped | End::LeftOff)
     }
 }
 
@@ -115,6 +117,9 @@ const LONGEST: usize = 600;
 /// The longest answer of the user to a question of the agent, in characters. A longer message is a request.
 const LONGEST_REPLY: usize = 160;
 
+/// Later requests that were done, after which a stopped one and an open question are left off: the user went on without them.
+const WENT_ON: usize = 3;
+
 /// The requests of a conversation, as it is read.
 #[derive(Debug, Default)]
 pub(super) struct Requests {
@@ -134,7 +139,16 @@ impl Requests {
     }
 
     /// The requests, from the oldest to the newest, and the results that the agent told in the last turn.
-    pub(super) fn into_parts(self) -> (Vec<Request>, Vec<String>) {
+    pub(super) fn into_parts(mut self) -> (Vec<Request>, Vec<String>) {
+        let mut done = 0;
+        for request in self.list.iter_mut().rev() {
+            done += usize::from(request.end == End::Done);
+            match request.end {
+                End::Stopped if done >= WENT_ON => request.end = End::LeftOff,
+                End::Question if done >= WENT_ON => request.end = End::Declined,
+                _ => {}
+            }
+        }
         (self.list, self.so_far)
     }
 

@@ -533,3 +533,32 @@ fn the_line_of_a_failure_is_its_message_and_no_code() {
         assert_eq!(ledger(&[], &[ran(true, "mise run lint", output)]).failures[0].line, line, "{output}");
     }
 }
+
+#[test]
+fn a_correction_without_a_subject_takes_the_place_of_its_statement() {
+    let said = ["Set up the API.", "The port is 8080.", "no, use 9090"].map(|text| piece(Speaker::User, text));
+    assert_eq!(statements(&said), ["The port is 9090."]);
+}
+
+#[test]
+fn what_was_left_off_long_ago_is_not_open() {
+    let turn = |at: usize| {
+        [
+            piece(Speaker::User, &format!("Fix the bug number {at}.")),
+            piece(Speaker::Assistant, "Fixed the bug in a.rs."),
+        ]
+    };
+    let mut said = vec![piece(Speaker::User, "Rework the page."), piece(Speaker::Stop, "stopped")];
+    said.extend((0..2).flat_map(turn));
+    let first = |said: &[Said]| ledger(&[], said).requests[0].clone();
+    assert!(first(&said).is_stopped() && !first(&said).is_done());
+    said.extend((2..4).flat_map(turn));
+    assert!(first(&said).is_stopped() && first(&said).is_done());
+}
+
+#[test]
+fn a_failure_without_output_is_none() {
+    for output in ["", " \n ", "Command exited with code 1"] {
+        assert_eq!(ledger(&[], &[ran(true, "make", output)]).failures.len(), 0, "{output}");
+    }
+}

@@ -243,7 +243,8 @@ fn is_on_occasion(lower: &str) -> bool {
     // A report of the user begins in the same way.
     const REPORTS: [&str; 10] = ["i ", "we ", "it ", "they ", "the ", "that ", "this ", "he ", "she ", "running "];
     let Some(rest) = OCCASIONS.iter().find_map(|start| lower.strip_prefix(start)) else { return false };
-    !REPORTS.iter().any(|start| rest.starts_with(start)) && TO_DO.stand_in(rest)
+    let describes = [" it's ", " it is ", " isn't ", " that's "].iter().any(|word| rest.contains(word));
+    !describes && !REPORTS.iter().any(|start| rest.starts_with(start)) && TO_DO.stand_in(rest)
 }
 
 /// Whether a sentence complains, wonders or tells, with a word that rules have, too.
