@@ -17,7 +17,6 @@ pub mod passages;
 mod prose;
 mod read_lines;
 mod sections;
-pub mod skills;
 pub mod span;
 mod statements;
 pub mod todo;

@@ -1,6 +1,7 @@
 //! The files that an agent read and changed, by the calls of its tools.
 
 pub mod shell;
+pub mod skills;
 
 use super::span::Span;
 use crate::{

@@ -13,11 +13,9 @@ use crate::{
     ids::{CallId, EntryId},
     redact::Secrets,
     settings::{FileOperation, Settings, ToolSettings},
-    summary::{
-        files::{
-            files_of,
-            shell::{self, Use, is_absolute},
-        },
+    summary::files::{
+        files_of,
+        shell::{self, Use, is_absolute},
         skills,
     },
     text,

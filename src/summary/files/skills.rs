@@ -1,6 +1,6 @@
 //! Skills and instructions that an agent loads, by the calls of its tools and by the messages of its harness.
 
-use super::files::{
+use super::{
     files_of, is_same_tool,
     shell::{self, Use},
 };
