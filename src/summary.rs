@@ -17,6 +17,7 @@ pub mod passages;
 mod prose;
 mod read_lines;
 mod sections;
+pub mod shell;
 pub mod span;
 mod statements;
 pub mod todo;

@@ -1,9 +1,9 @@
 //! The files that an agent read and changed, by the calls of its tools.
 
-pub mod shell;
+pub(super) mod patch;
 pub mod skills;
 
-use super::span::Span;
+use super::{shell::is_same_tool, span::Span};
 use crate::{
     conversation::{
         entry::{Body, Unparsed},
@@ -244,15 +244,6 @@ pub fn reads_a_file(tool: &str) -> bool {
     KNOWN.iter().any(|(known, _, operation)| reads(known, *operation) && is_same_tool(known, tool))
 }
 
-/// Whether two names are one tool: agents differ in case, `_` and `-`.
-#[must_use]
-pub fn is_same_tool(one: &str, other: &str) -> bool {
-    let plain = |name: &str| -> Vec<u8> {
-        name.bytes().filter(|byte| !matches!(byte, b'_' | b'-')).map(|byte| byte.to_ascii_lowercase()).collect()
-    };
-    one == other || plain(one) == plain(other)
-}
-
 /// The files that a call touches, with what it does to each. `tools` precede the known ones.
 #[must_use]
 pub fn files_of(tool: &str, arguments: &Value, tools: &[FileTool]) -> Vec<(String, FileOperation)> {
@@ -282,24 +273,12 @@ pub fn files_of(tool: &str, arguments: &Value, tools: &[FileTool]) -> Vec<(Strin
 
 /// The files of a patch in Codex's form.
 fn files_of_patch(patch: &str) -> Vec<(String, FileOperation)> {
-    const MARKS: [(&str, FileOperation); 4] = [
-        ("*** Add File: ", FileOperation::Write),
-        ("*** Update File: ", FileOperation::Edit),
-        ("*** Delete File: ", FileOperation::Delete),
-        ("*** Move to: ", FileOperation::Write),
-    ];
-    let marked = |line: &str| {
-        MARKS.iter().find_map(|(mark, operation)| Some((line.strip_prefix(mark)?.trim().to_owned(), *operation)))
+    let operation = |change| match change {
+        patch::Change::Added => FileOperation::Write,
+        patch::Change::Updated => FileOperation::Edit,
+        patch::Change::Deleted => FileOperation::Delete,
     };
-    let mut files: Vec<(String, FileOperation)> = Vec::new();
-    for line in patch.lines() {
-        // The file before is moved there.
-        if let Some((_, operation)) = files.last_mut().filter(|_| line.starts_with("*** Move to: ")) {
-            *operation = FileOperation::Delete;
-        }
-        files.extend(marked(line));
-    }
-    files
+    patch::files(patch).into_iter().map(|file| (file.path, operation(file.change))).collect()
 }
 
 fn move_to_end(files: &mut Vec<String>, path: &str, left_out: &mut u64) {

@@ -1,10 +1,10 @@
 //! A conversation, heard piece by piece: who said it, under which label, and its cleaned text.
 
 mod arguments;
-mod commands;
 mod outputs;
+mod title;
 
-pub(super) use commands::{Run, runs};
+pub(super) use super::shell::{Run, runs};
 
 use super::{
     files::without_files,
@@ -241,7 +241,7 @@ impl Calls {
             return label;
         }
         let label = arguments.label(&clean(&call.name));
-        let runs = arguments.script().map(commands::runs).unwrap_or_default().into();
+        let runs = arguments.script().map(runs).unwrap_or_default().into();
         let first_line = first_line(call);
         let called = Called { label: label.clone(), same: same(call), first_line, runs, stopped: false };
         self.open.insert(call.id.clone(), called);

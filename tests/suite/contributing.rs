@@ -124,7 +124,7 @@ fn a_method_is_a_line_and_a_handler() {
         // The commands of a shell are clients, and so is the simulator.
         let named = naming(&sources, &format!("\"{}\"", regex::escape(name)));
         // A word of a shell is no method.
-        let clients = ["src/cli/", "src/simulator/", "src/summary/heard/commands.rs", "src/summary/harness.rs"];
+        let clients = ["src/cli/", "src/simulator/", "src/summary/shell/", "src/summary/harness.rs"];
         let named: Vec<_> = named.into_iter().filter(|file| clients.iter().all(|it| !file.starts_with(it))).collect();
         assert_eq!(named, ["src/protocol.rs"], "{name}");
     }

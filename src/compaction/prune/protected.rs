@@ -1,6 +1,9 @@
 //! The tools whose results pruning keeps, by the names that agents give them.
 
-use crate::summary::files::{is_same_tool, reads_a_file, skills::loads_a_skill};
+use crate::summary::{
+    files::{reads_a_file, skills::loads_a_skill},
+    shell::is_same_tool,
+};
 
 /// Whether a setting names a tool. `read` and `skill` name the tools with that role in every known agent.
 pub(super) fn is_protected(names: &[String], tool: &str) -> bool {

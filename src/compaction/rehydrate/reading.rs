@@ -13,10 +13,9 @@ use crate::{
     ids::{CallId, EntryId},
     redact::Secrets,
     settings::{FileOperation, Settings, ToolSettings},
-    summary::files::{
-        files_of,
+    summary::{
+        files::{files_of, skills},
         shell::{self, Use, is_absolute},
-        skills,
     },
     text,
 };
@@ -127,7 +126,9 @@ impl Rules {
         for used in shell::uses(&call.name, &arguments) {
             touches.extend(match used {
                 Use::Removed(path) => self.resolved(&path).map(|path| Touch::Removed { path }),
-                Use::Changed(path) => self.resolved(&path).map(|path| Touch::Changed { path, written: None }),
+                Use::Changed(path) | Use::Written(path) => {
+                    self.resolved(&path).map(|path| Touch::Changed { path, written: None })
+                }
                 Use::Shown(_) => None,
             });
         }

@@ -1,12 +1,10 @@
 //! Skills and instructions that an agent loads, by the calls of its tools and by the messages of its harness.
 
-use super::{
-    files_of, is_same_tool,
-    shell::{self, Use},
-};
+use super::files_of;
 use crate::{
     conversation::entry::LoadKind,
     settings::{FileOperation, ToolSettings},
+    summary::shell::{self, Use, is_same_tool},
 };
 use serde_json::Value;
 
@@ -94,7 +92,7 @@ pub fn loaded_by(tool: &str, arguments: &Value, tools: &ToolSettings) -> Option<
     }
     let mut shown = shell::uses(tool, arguments).into_iter().filter_map(|it| match it {
         Use::Shown(path) => Load::of_file(&path),
-        Use::Removed(_) | Use::Changed(_) => None,
+        Use::Removed(_) | Use::Changed(_) | Use::Written(_) => None,
     });
     // The output of several files has no names in it.
     shown.next().filter(|_| shown.next().is_none())

@@ -1,7 +1,12 @@
 //! The arguments of a call: a label that a person would call it by, and the text that it brought.
 
-use super::commands;
-use crate::{conversation::message::ToolCall, redact::Clean, summary::prose::clip, text};
+use super::title::title;
+use crate::{
+    conversation::message::ToolCall,
+    redact::Clean,
+    summary::{files::patch, prose::clip, shell},
+    text,
+};
 use serde_json::{Map, Value};
 use std::collections::HashSet;
 
@@ -59,12 +64,6 @@ const OLD: [&str; 5] = ["old_string", "oldString", "old_str", "oldText", "old_te
 /// Names of the text that an edit puts in.
 const NEW: [&str; 5] = ["new_string", "newString", "new_str", "newText", "new_text"];
 
-/// The lines that a patch in the form of Codex begins and ends with.
-const PATCH: [&str; 2] = ["*** Begin Patch", "*** End Patch"];
-
-/// Marks of the files of such a patch.
-const FILES: [&str; 3] = ["*** Update File: ", "*** Add File: ", "*** Delete File: "];
-
 impl Arguments {
     pub(super) fn of(call: &ToolCall, clean: &dyn Fn(&str) -> Clean) -> Self {
         let all: Map<String, Value> = serde_json::from_str(&call.arguments).unwrap_or_default();
@@ -72,16 +71,16 @@ impl Arguments {
             Value::String(id) => id.clone(),
             id => id.to_string(),
         });
-        let script = commands::script_of(&all).map(|script| clean(&script));
+        let script = shell::script_of(&all).map(|script| clean(&script));
         let texts: Vec<(&String, &str)> = all
             .iter()
             .filter(|(name, _)| !OPTIONS.contains(&name.as_str()))
             .filter_map(|(name, value)| Some((name, value.as_str()?)))
             .collect();
         let code = texts.iter().find(|(name, value)| {
-            script.is_some() && ["input", "code"].contains(&name.as_str()) && value.contains("tools.")
+            script.is_some() && shell::CODES.contains(&name.as_str()) && value.contains("tools.")
         });
-        let calls = code.and_then(|(_, code)| commands::other_calls(code)).map(|calls| clean(&calls));
+        let calls = code.and_then(|(_, code)| shell::other_calls(code)).map(|calls| clean(&calls));
         let code = code.map(|(name, _)| (*name).clone());
         let patch = texts.iter().find_map(|(name, value)| Some(((*name).clone(), patch_in(value)?)));
         let edit = |name: &String| OLD.contains(&name.as_str()) || NEW.contains(&name.as_str());
@@ -121,17 +120,15 @@ impl Arguments {
         let (old, kept): (Vec<&str>, Vec<&str>) = patch.lines().partition(|line| line.starts_with('-'));
         let old: Vec<&str> = old.into_iter().map(|line| &line[1..]).collect();
         self.old.push(Clean::assembled(old.join("\n")));
-        let marks = ["*** Begin Patch", "*** End Patch", "@@"];
+        let marks = [patch::BEGIN, patch::END, "@@"];
         // The label has the first file.
         let mut files = 0;
         let mut is_told = |line: &str| {
-            files += usize::from(line.starts_with("*** Update File: "));
-            !(marks.contains(&line.trim()) || line.starts_with("*** Update File: ") && files == 1)
+            files += usize::from(line.starts_with(patch::UPDATE));
+            !(marks.contains(&line.trim()) || line.starts_with(patch::UPDATE) && files == 1)
         };
-        self.patched = kept
-            .iter()
-            .find_map(|line| FILES.iter().find_map(|mark| line.strip_prefix(mark)))
-            .map(|file| Clean::assembled(file.trim()));
+        let first = patch::files(patch).into_iter().next();
+        self.patched = first.map(|file| Clean::assembled(file.path));
         let new: Vec<&str> = kept.into_iter().filter(|line| is_told(line)).collect();
         self.new.push(Clean::assembled(new.join("\n")));
     }
@@ -178,7 +175,7 @@ impl Arguments {
         ];
         let named = |name: &&str| self.named.iter().find(|(it, _)| **it == **name);
         if let Some(script) = &self.script {
-            return Clean::assembled(format!("{tool} {}", shortened(&commands::title(script))));
+            return Clean::assembled(format!("{tool} {}", shortened(&title(script))));
         }
         // A search is known by its words, and not by the folder that it looks in.
         let searches = ["grep", "glob", "search", "find"].iter().any(|word| tool.to_lowercase().contains(word));
@@ -196,8 +193,8 @@ impl Arguments {
     pub(super) fn text(&self, label: &Clean) -> Clean {
         let clipped = |text: &str| text::clip_middle(text, 4_000, "\n[…]\n");
         // The description of a command says what the command says.
-        let of_script = ["command", "cmd", "script", "description"];
-        let is_script = |name: &Clean| self.script.is_some() && of_script.contains(&&**name);
+        let of_script = |name: &str| shell::COMMANDS.contains(&name) || name == "description";
+        let is_script = |name: &Clean| self.script.is_some() && of_script(name);
         let script = self.script.as_ref().filter(|script| !label.ends_with(&***script));
         let script = script.map(|script| format!("$ {}", clipped(script)));
         let said = self.named.iter().filter(|(name, value)| !is_script(name) && !label.ends_with(&**value));
@@ -219,16 +216,10 @@ fn shortened(value: &str) -> String {
     clip(value, if value.contains(char::is_whitespace) { LONGEST_LABEL } else { LONGEST_PATH })
 }
 
-/// The patch that a text is, or that a piece of code gives to a tool.
+/// The patches that a text is, or that a piece of code gives to a tool, as one text.
 fn patch_in(value: &str) -> Option<String> {
-    // Other texts quote these lines.
-    let at = value.find(PATCH[0]).filter(|_| value.contains(PATCH[1]))?;
-    if value[..at].trim().is_empty() {
-        return Some(value.to_owned());
-    }
-    // A string literal: its quote is right before.
-    let quote = value[..at].char_indices().next_back()?.0;
-    commands::string_literal(&value[quote..])
+    let patches = patch::all_in(value);
+    (!patches.is_empty()).then(|| patches.join("\n"))
 }
 
 /// The value of an argument. Its name can give a secret away: both are looked at together.
@@ -258,7 +249,7 @@ fn plain(all: &Map<String, Value>, clean: &dyn Fn(&str) -> Clean) -> Option<Clea
         all.into_iter().all(|form| *clean(&form) == form)
     };
     let told = all.iter().filter(|(name, value)| {
-        is_plain(value) && !OPTIONS.contains(&name.as_str()) && !["command", "cmd", "script"].contains(&name.as_str())
+        is_plain(value) && !OPTIONS.contains(&name.as_str()) && !shell::COMMANDS.contains(&name.as_str())
     });
     let open = told.filter(|(name, value)| is_open(name, value));
     let said: Vec<String> = open.map(|(name, value)| format!("{name}: {value}")).collect();

@@ -1,10 +1,10 @@
 //! Failures of tools: the line that says what failed, and whether it was solved since.
 
 use crate::summary::{
-    files::shell,
-    heard::{Run, Said, runs},
+    heard::Said,
     prose::clip,
     sections::Section,
+    shell::{self, ExitCode, Run, runs},
 };
 use std::sync::{Arc, LazyLock};
 
@@ -130,7 +130,7 @@ impl Failure {
     }
 
     fn only_looked(&self) -> bool {
-        !self.runs.is_empty() && self.runs.iter().all(|run| run.only_looks() || run.alternative)
+        !self.runs.is_empty() && self.runs.iter().all(|run| run.only_looks() || run.exit == ExitCode::DryRun)
     }
 }
 
@@ -144,7 +144,13 @@ impl Worked {
         // Of two alternatives it is not known which one worked, and the end of a script or a pipe may hide a failure.
         // A check whose exit code is hidden has to say that it passed.
         let (fails, passes) = (admits_failure(&piece.text), says_passed(&piece.text));
-        let is_certain = |run: &&Run| !run.alternative && (!run.hidden || !fails && (passes || !run.checks()));
+        let is_certain = |run: &&Run| match run.exit {
+            ExitCode::Own => true,
+            ExitCode::Masked => !fails && (passes || !run.checks()),
+            // The output of a script that goes on may be there.
+            ExitCode::Background => run.runs_script() && passes && !fails,
+            ExitCode::Unknown | ExitCode::DryRun => false,
+        };
         Self { runs: runs_of(piece).iter().filter(is_certain).cloned().collect() }
     }
 }
@@ -157,7 +163,8 @@ pub(super) fn is_hidden_failure(piece: &Said) -> bool {
         )
         .expect("a fixed pattern")
     });
-    piece.runs.iter().any(|run| run.hidden && run.checks()) && VERDICT.is_match(&piece.text)
+    let is_hidden = |run: &Run| !matches!(run.exit, ExitCode::Own | ExitCode::DryRun);
+    piece.runs.iter().any(|run| is_hidden(run) && run.checks()) && VERDICT.is_match(&piece.text)
 }
 
 fn runs_of(piece: &Said) -> Arc<[Run]> {
@@ -168,10 +175,7 @@ fn runs_of(piece: &Said) -> Arc<[Run]> {
 fn runs_of_label(label: &str) -> Arc<[Run]> {
     match label.split_once(' ') {
         Some((tool, script)) if shell::is_shell(tool) => runs(script).into(),
-        Some((tool, argument)) => {
-            let words = vec![tool.to_lowercase(), argument.to_owned()];
-            [Run { words, alternative: false, hidden: false }].into()
-        }
+        Some((tool, argument)) => [Run::of_tool(tool, argument)].into(),
         None => Arc::default(),
     }
 }
