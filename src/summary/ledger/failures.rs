@@ -108,7 +108,11 @@ impl Failure {
         if self.state == State::Solved {
             return;
         }
-        if self.failed_run().is_some_and(|failed| by.runs.iter().any(|run| run.covers(failed))) {
+        // An invalid use says nothing of the arguments that work.
+        let is_misuse = is_misuse(&self.line);
+        let solves = |run: &Run, failed: &Run| run.covers(failed) || is_misuse && run.is_same_command(failed);
+        let is_solved = self.failed_run().is_some_and(|failed| by.runs.iter().any(|run| solves(run, failed)));
+        if is_solved || by.is_same_script(&self.runs) {
             self.state = State::Solved;
         } else if self.is_open() && self.only_looked() {
             // Looking for something in vain blocks nothing once the work goes on.
@@ -136,7 +140,10 @@ impl Failure {
 
 /// A call that worked.
 pub(super) struct Worked {
+    /// The programs of it that worked for sure.
     runs: Vec<Run>,
+    /// All of its programs.
+    script: Arc<[Run]>,
 }
 
 impl Worked {
@@ -151,7 +158,14 @@ impl Worked {
             ExitCode::Background => run.runs_script() && passes && !fails,
             ExitCode::Unknown | ExitCode::DryRun => false,
         };
-        Self { runs: runs_of(piece).iter().filter(is_certain).cloned().collect() }
+        let script = runs_of(piece);
+        Self { runs: script.iter().filter(is_certain).cloned().collect(), script }
+    }
+
+    /// Whether it is the script that failed, and no exit code in it is hidden: `a || b`.
+    fn is_same_script(&self, failed: &[Run]) -> bool {
+        let tells = |run: &Run| matches!(run.exit, ExitCode::Own | ExitCode::Unknown);
+        !failed.is_empty() && *self.script == *failed && failed.iter().all(tells)
     }
 }
 
@@ -198,6 +212,17 @@ fn says_passed(output: &str) -> bool {
             .expect("a fixed pattern")
     });
     SIGNS.is_match(output)
+}
+
+/// Whether a line says that a program was used in an invalid way.
+fn is_misuse(line: &str) -> bool {
+    static SIGNS: LazyLock<regex::Regex> = LazyLock::new(|| {
+        regex::Regex::new(
+            r"(?i)unexpected argument|(?:unknown|unrecognized|invalid|illegal|no such) (?:shorthand |command )?(?:option|flag|argument|switch)|^usage:|flag provided but not defined|requires an argument|required arguments? (?:was|were) not|too many arguments",
+        )
+        .expect("a fixed pattern")
+    });
+    SIGNS.is_match(line)
 }
 
 /// Whether a line says only that a command failed.
@@ -271,3 +296,6 @@ fn ends_trace(line: &&str) -> bool {
     let ends = ["Error", "Exception", "SystemExit", "Interrupt", "StopIteration", "Timeout", "NotFound"];
     is_name && ends.iter().any(|end| name.ends_with(end))
 }
+
+#[cfg(test)]
+mod tests;

@@ -295,6 +295,15 @@ impl Run {
     fn texts(&self) -> Vec<&str> {
         self.words.iter().map(String::as_str).collect()
     }
+
+    /// Whether this run is the same command of the same program, with any arguments.
+    pub(in crate::summary) fn is_same_command(&self, other: &Self) -> bool {
+        if let (Some((one, _)), Some((other, _))) = (self.script(), other.script()) {
+            return folders::may_be_same(Some(one), Some(other));
+        }
+        let names_work = COMMANDED.contains(&self.word(0)) || INTERPRETERS.contains(&self.word(0));
+        !self.word(0).is_empty() && self.word(0) == other.word(0) && (!names_work || self.word(1) == other.word(1))
+    }
 }
 
 /// The programs that a script runs, in their order. The text of a document in it is none of them.
