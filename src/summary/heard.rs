@@ -243,7 +243,8 @@ impl Calls {
         let label = arguments.label(&clean(&call.name));
         let runs = arguments.script().map(runs).unwrap_or_default().into();
         let first_line = first_line(call);
-        let called = Called { label: label.clone(), same: same(call), first_line, runs, stopped: false };
+        let stopped = arguments.stops();
+        let called = Called { label: label.clone(), same: same(call), first_line, runs, stopped };
         self.open.insert(call.id.clone(), called);
         label
     }
@@ -267,6 +268,8 @@ impl Calls {
         }
         let call = called.as_ref().map(|called| called.same);
         let (label, runs) = match called {
+            // A process that was stopped says nothing of its work.
+            Some(called) if called.stopped => (called.label, called.runs.iter().map(Run::stopped).collect()),
             Some(called) => (called.label, called.runs),
             None => (clean(&result.tool), Arc::default()),
         };
@@ -353,6 +356,11 @@ mod tests {
         let heard = listen(&stopped.iter().collect::<Vec<_>>(), &|text| Clean::assembled(text), &|| false);
         let last = heard.last().expect("a result");
         assert_eq!(last.speaker, Speaker::Result { failed: false }, "the agent ended it");
+        assert_eq!(last.runs[0].exit, crate::summary::shell::ExitCode::Unknown, "it did not work either");
+        let unknown = call("b", "write_stdin", serde_json::json!({"session_id": 9, "chars": "\u{3}"}));
+        let stopped = [unknown, entries[3].clone()];
+        let heard = listen(&stopped.iter().collect::<Vec<_>>(), &|text| Clean::assembled(text), &|| false);
+        assert_eq!(heard.last().expect("a result").speaker, Speaker::Result { failed: false }, "an older process");
     }
 
     #[test]

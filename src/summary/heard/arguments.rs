@@ -96,7 +96,10 @@ impl Arguments {
             new: Vec::new(),
             patched: None,
             process,
-            stops: ["\u{3}", "\u{4}"].iter().any(|end| all.get("chars").and_then(Value::as_str) == Some(end)),
+            stops: all
+                .get("chars")
+                .and_then(Value::as_str)
+                .is_some_and(|chars| !chars.is_empty() && chars.chars().all(|char| matches!(char, '\u{3}' | '\u{4}'))),
         };
         arguments.edits(&all, clean);
         if let Some((_, patch)) = patch {

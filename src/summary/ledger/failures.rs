@@ -228,7 +228,9 @@ fn is_misuse(line: &str) -> bool {
 /// Whether a line says only that a command failed.
 fn only_failed(line: &str) -> bool {
     let lower = line.to_lowercase();
-    lower.starts_with("command exited with code") || lower.starts_with("exit code ") && line.len() < 16
+    lower.starts_with("warning: truncated output")
+        || lower.starts_with("command exited with code")
+        || lower.starts_with("exit code ") && line.len() < 16
 }
 
 /// A line with the place of an error in a file before its message.

@@ -211,6 +211,11 @@ impl Run {
         Self { words: vec![tool.to_lowercase(), argument.to_owned()], exit: ExitCode::Own, folder: None }
     }
 
+    /// The same run, ended before it could say whether it works.
+    pub(in crate::summary) fn stopped(&self) -> Self {
+        Self { exit: ExitCode::Unknown, ..self.clone() }
+    }
+
     fn word(&self, at: usize) -> &str {
         self.words.get(at).map_or("", String::as_str)
     }

@@ -80,3 +80,10 @@ fn an_invalid_use_is_solved_by_another_use() {
     assert_eq!(state("cargo run x", "error: it broke", "cargo run y"), State::Open);
     assert_eq!(state("rgx --foo a", "rgx: unrecognized option '--foo'", "rgx b"), State::Solved);
 }
+
+#[test]
+fn a_warning_of_a_cut_output_is_no_failure() {
+    let cut = "Warning: truncated output (original token count: 12000)";
+    assert_eq!(failures(&[ran(true, "make", cut)]).len(), 0);
+    assert_eq!(failures(&[ran(true, "make", &format!("{cut}\nerror: it broke"))])[0].line, "error: it broke");
+}
