@@ -2,8 +2,11 @@
 
 pub(super) mod patch;
 pub mod skills;
+pub(super) mod tools;
 
-use super::{shell::is_same_tool, span::Span};
+pub use tools::reads_a_file;
+
+use super::span::Span;
 use crate::{
     conversation::{
         entry::{Body, Unparsed},
@@ -15,6 +18,7 @@ use crate::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tools::{COMMANDED, KNOWN, PATCHES};
 
 /// Files, each list from the one touched longest ago to the newest, and no longer than `MOST_STORED`: every compaction
 /// carries them on, so without a limit each would be larger than the one before.
@@ -36,60 +40,6 @@ pub struct FileLists {
 fn is_zero(count: &u64) -> bool {
     *count == 0
 }
-
-/// Tools of common agents that name a file in one argument: tool, argument, what is done.
-const KNOWN: &[(&str, &str, FileOperation)] = {
-    use FileOperation::{Delete, Edit, Read, Write};
-    &[
-        // pi and oh-my-pi
-        ("read", "path", Read),
-        ("write", "path", Write),
-        ("edit", "path", Edit),
-        // Claude Code
-        ("Read", "file_path", Read),
-        ("Write", "file_path", Write),
-        ("Edit", "file_path", Edit),
-        ("MultiEdit", "file_path", Edit),
-        ("NotebookRead", "notebook_path", Read),
-        ("NotebookEdit", "notebook_path", Edit),
-        // OpenCode
-        ("read", "filePath", Read),
-        ("write", "filePath", Write),
-        ("edit", "filePath", Edit),
-        ("multiedit", "filePath", Edit),
-        // Codex and editor agents
-        ("view_image", "path", Read),
-        ("view", "file_path", Read),
-        ("view", "path", Read),
-        ("read_file", "path", Read),
-        ("read_file", "target_file", Read),
-        ("read_file", "absolute_path", Read),
-        ("read_file", "filePath", Read),
-        ("read_file", "file_path", Read),
-        ("write_file", "path", Write),
-        ("write_file", "file_path", Write),
-        ("write_to_file", "path", Write),
-        ("create_file", "path", Write),
-        ("create_file", "filePath", Write),
-        ("edit_file", "path", Edit),
-        ("edit_file", "target_file", Edit),
-        ("replace", "file_path", Edit),
-        ("replace_in_file", "path", Edit),
-        ("insert_edit_into_file", "filePath", Edit),
-        ("replace_string_in_file", "filePath", Edit),
-        ("apply_diff", "path", Edit),
-        ("search_replace", "file_path", Edit),
-        ("delete_file", "path", Delete),
-        ("delete_file", "target_file", Delete),
-        ("delete_path", "path", Delete),
-    ]
-};
-
-/// Tools with one argument, a patch that names its files.
-const PATCHES: &[&str] = &["apply_patch", "patch", "ApplyPatch"];
-
-/// Tools with a `path` and a `command` that names the operation on it.
-const COMMANDED: &[&str] = &["str_replace_editor", "str_replace_based_edit_tool", "text_editor"];
 
 /// Number of files that a summary names in each list, the newest.
 const MOST_FILES: usize = 50;
@@ -235,13 +185,6 @@ pub fn without_files(summary: &str) -> String {
         kept = before.trim_end();
     }
     kept.to_owned()
-}
-
-/// Whether a tool of this name reads a file in a common agent.
-#[must_use]
-pub fn reads_a_file(tool: &str) -> bool {
-    let reads = |name: &str, operation| operation == FileOperation::Read && name != "view_image";
-    KNOWN.iter().any(|(known, _, operation)| reads(known, *operation) && is_same_tool(known, tool))
 }
 
 /// The files that a call touches, with what it does to each. `tools` precede the known ones.

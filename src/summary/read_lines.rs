@@ -1,21 +1,18 @@
 //! Line numbers of a file, in the result of a call that read it.
 
-use crate::conversation::message::ToolCall;
+use crate::{
+    conversation::message::ToolCall,
+    summary::files::tools::{PATHS, file_read},
+};
 use serde_json::Value;
 
 /// The line of the file that the result of a call begins with, from 1. `None` if the call reads no file, or names the
 /// lines in its path.
 pub(super) fn first_line(call: &ToolCall) -> Option<usize> {
-    const PATHS: [&str; 5] = ["path", "file_path", "filePath", "absolute_path", "target_file"];
     const STARTS: [&str; 5] = ["offset", "start_line", "startLine", "line_start", "start_line_one_indexed"];
     const OTHERS: [&str; 6] = ["limit", "i", "description", "explanation", "encoding", "should_read_entire_file"];
-    let tool = call.name.to_lowercase();
-    let mut words = tool.split(|char: char| !char.is_alphanumeric());
-    if !words.any(|word| ["read", "readfile", "view", "viewfile", "cat"].contains(&word)) {
-        return None;
-    }
     let arguments: Value = serde_json::from_str(&call.arguments).ok()?;
-    let path = PATHS.iter().find_map(|name| arguments.get(name)?.as_str())?;
+    let path = file_read(&call.name, &arguments)?;
     // An argument that is not understood may choose the lines.
     let is_known = |name: &String| [&PATHS[..], &STARTS, &OTHERS].concat().contains(&name.as_str());
     if has_lines(path) || path.contains("://") || !arguments.as_object()?.keys().all(is_known) {
