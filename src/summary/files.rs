@@ -6,18 +6,24 @@ pub(super) mod tools;
 
 pub use tools::reads_a_file;
 
-use super::span::Span;
+use super::{
+    shell::{self, Use},
+    span::Span,
+};
 use crate::{
     conversation::{
-        entry::{Body, Unparsed},
-        message::{Message, ToolCall},
+        entry::{Body, Entry, Unparsed},
+        message::{Message, ToolCall, outline::Role},
     },
+    ids::CallId,
     redact::Clean,
     settings::{FileOperation, FileTool},
 };
+use memchr::memmem;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::HashSet;
 use tools::{COMMANDED, KNOWN, PATCHES};
 
 /// Files, each list from the one touched longest ago to the newest, and no longer than `MOST_STORED`: every compaction
@@ -59,6 +65,7 @@ impl FileLists {
     #[must_use]
     pub fn of(span: &Span<'_>, tools: &[FileTool], clean: &dyn Fn(&str) -> Clean) -> Self {
         let mut lists = Self::default();
+        let failed = failed_calls(span);
         for entry in span.entries() {
             match &entry.body {
                 Body::Compaction(it) if !it.from_hook() => {
@@ -69,9 +76,10 @@ impl FileLists {
                 }
                 Body::Message(body) if !body.outline.calls.is_empty() => {
                     if let Some(Message::Assistant(answer)) = entry.message_once().as_deref() {
-                        for call in answer.calls() {
-                            lists.call(call, tools);
-                        }
+                        let called = answer.calls().map(|call| (call, failed.contains(&call.id)));
+                        called
+                            .filter(|(call, failed)| !failed || does_more(call))
+                            .for_each(|(call, _)| lists.call(call, tools));
                     }
                 }
                 _ => {}
@@ -102,7 +110,8 @@ impl FileLists {
         let Ok(arguments) = serde_json::from_str::<Value>(&call.arguments) else {
             return;
         };
-        for (path, operation) in files_of(&call.name, &arguments, tools) {
+        let is_told = |path: &str| !shell::is_shell(&call.name) || !is_scratch(path);
+        for (path, operation) in files_of(&call.name, &arguments, tools).into_iter().filter(|(path, _)| is_told(path)) {
             self.touch(&path, operation);
         }
     }
@@ -172,6 +181,34 @@ impl FileLists {
     }
 }
 
+/// Whether a file that a command writes or removes is none of the work: the log of a run, a file beside the project.
+fn is_scratch(path: &str) -> bool {
+    let is_log = [".log", ".out", ".err", ".pid"].iter().any(|end| path.ends_with(end));
+    is_log || path.strip_prefix("/tmp/").is_some_and(|rest| !rest.contains('/'))
+}
+
+/// The calls of which the results are errors.
+fn failed_calls(span: &Span<'_>) -> HashSet<CallId> {
+    // Results are most of a conversation: only those that may say it are read.
+    let may_fail = |line: &str| {
+        ["\"isError\":true", "\"isError\": true"]
+            .iter()
+            .any(|it| memmem::find(line.as_bytes(), it.as_bytes()).is_some())
+    };
+    let is_result = |entry: &&Entry| entry.is_from(Role::ToolResult) && may_fail(entry.line());
+    let failed = span.entries().filter(is_result).filter_map(|entry| match entry.message_once().as_deref() {
+        Some(Message::ToolResult(result)) if result.is_error => Some(result.call.clone()),
+        _ => None,
+    });
+    failed.collect()
+}
+
+/// Whether a failed call may have done a part of its work: a script goes on until the command that fails.
+fn does_more(call: &ToolCall) -> bool {
+    let arguments = || serde_json::from_str::<Value>(&call.arguments).ok();
+    shell::is_shell(&call.name) && arguments().is_some_and(|arguments| !shell::runs_one_command(&arguments))
+}
+
 /// A summary without the lists of files at its end. A list further up is a quotation and stays.
 #[must_use]
 pub fn without_files(summary: &str) -> String {
@@ -194,6 +231,9 @@ pub fn files_of(tool: &str, arguments: &Value, tools: &[FileTool]) -> Vec<(Strin
     if let Some(own) = tools.iter().find(|it| it.tool == tool) {
         return text(&own.argument).map(|path| (path, own.operation)).into_iter().collect();
     }
+    if shell::is_shell(tool) {
+        return shell::uses(tool, arguments).into_iter().filter_map(of_use).collect();
+    }
     if PATCHES.contains(&tool) {
         let patch = text("input").or_else(|| text("patch")).or_else(|| text("patchText"));
         return patch.map(|patch| files_of_patch(&patch)).unwrap_or_default();
@@ -212,6 +252,15 @@ pub fn files_of(tool: &str, arguments: &Value, tools: &[FileTool]) -> Vec<(Strin
         .find_map(|(_, argument, operation)| Some((text(argument)?, *operation)))
         .into_iter()
         .collect()
+}
+
+/// The file that a command of a shell changes. The output of `cat` is a part of it, or several files: it is not one that was read.
+fn of_use(used: Use) -> Option<(String, FileOperation)> {
+    match used {
+        Use::Removed(path) => Some((path, FileOperation::Delete)),
+        Use::Changed(path) | Use::Written(path) => Some((path, FileOperation::Edit)),
+        Use::Shown(_) => None,
+    }
 }
 
 /// The files of a patch in Codex's form.
@@ -263,6 +312,47 @@ mod tests {
         );
         assert_eq!(found.read_files, ["c"]);
         assert_eq!(found.modified_files, ["a", "d", "b"]);
+    }
+
+    #[test]
+    fn files_are_changed_by_scripts_and_by_code() {
+        let patch = |file: &str| format!("*** Begin Patch\n*** Update File: {file}\n@@\n-old\n+new\n*** End Patch");
+        let code = format!("const patch = {};\ntext(await tools.apply_patch(patch));", json!(patch("src/b.rs")));
+        let script = format!("apply_patch <<'EOF'\n{}\nEOF", patch("src/c.rs"));
+        let found = lists(
+            &[
+                ("exec", json!({ "input": code })),
+                ("bash", json!({ "command": script })),
+                ("shell", json!({"command": ["apply_patch", patch("src/e.rs")]})),
+                ("bash", json!({"command": "cd src && sed -i s/a/b/ d.rs"})),
+                ("bash", json!({"command": "make > build.log 2>&1; make > /tmp/x.txt"})),
+            ],
+            &[],
+        );
+        assert_eq!(found.modified_files, ["src/b.rs", "src/c.rs", "src/e.rs", "src/d.rs"]);
+    }
+
+    #[test]
+    fn a_call_that_failed_touches_no_file() {
+        let entry = |message: Value| {
+            let line = json!({"type": "message", "id": "e", "parentId": null, "timestamp": "", "message": message});
+            std::sync::Arc::new(Entry::parse(line.to_string().into()).expect("an entry"))
+        };
+        let mut entries = Vec::new();
+        for (id, tool, arguments, failed) in [
+            ("a", "edit", json!({"path": "a.rs", "oldText": "x", "newText": "y"}), true),
+            ("b", "write", json!({"path": "b.rs", "content": "\"isError\":true"}), false),
+            ("c", "bash", json!({"command": "sed -i s/a/b/ c.rs"}), true),
+            ("d", "bash", json!({"command": "sed -i s/a/b/ d.rs && cargo test"}), true),
+            ("f", "read", json!({"path": "f.rs"}), true),
+        ] {
+            let call = json!({"type": "toolCall", "id": id, "name": tool, "arguments": arguments});
+            entries.push(entry(json!({"role": "assistant", "content": [call], "stopReason": "toolUse"})));
+            entries.push(entry(json!({"role": "toolResult", "toolCallId": id, "toolName": tool, "isError": failed,
+                "content": [{"type": "text", "text": "Error: not found"}]})));
+        }
+        let found = FileLists::of(&Span::of(&entries), &[], &|path| Clean::assembled(path));
+        assert_eq!((found.read_files, found.modified_files), (vec![], vec!["b.rs".to_owned(), "d.rs".to_owned()]));
     }
 
     #[test]

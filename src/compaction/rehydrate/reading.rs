@@ -15,7 +15,7 @@ use crate::{
     settings::{FileOperation, Settings, ToolSettings},
     summary::{
         files::{files_of, skills},
-        shell::{self, Use, is_absolute},
+        shell::is_absolute,
     },
     text,
 };
@@ -121,15 +121,6 @@ impl Rules {
                 }
                 FileOperation::Edit => Touch::Changed { path, written: None },
                 FileOperation::Delete => Touch::Removed { path },
-            });
-        }
-        for used in shell::uses(&call.name, &arguments) {
-            touches.extend(match used {
-                Use::Removed(path) => self.resolved(&path).map(|path| Touch::Removed { path }),
-                Use::Changed(path) | Use::Written(path) => {
-                    self.resolved(&path).map(|path| Touch::Changed { path, written: None })
-                }
-                Use::Shown(_) => None,
             });
         }
         if let Some(load) = skills::loaded_by(&call.name, &arguments, &self.tools) {
