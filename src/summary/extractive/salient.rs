@@ -7,6 +7,7 @@ use super::worth::{MOST_NAMES, Worth, names};
 use crate::{
     summary::{
         cues::without_label,
+        files::patch,
         heard::{Said, Speaker},
         prose::sentences_of_line,
     },
@@ -390,7 +391,7 @@ fn says_nothing(piece: &Said, line: &str) -> bool {
 
 /// Whether a line is a head of a diff, which names a file and says nothing of it.
 fn is_head_of_diff(line: &str) -> bool {
-    const HEADS: [&str; 6] = ["diff --git ", "index ", "--- a/", "+++ b/", "*** Update File: ", "@@ "];
+    const HEADS: [&str; 6] = ["diff --git ", "index ", "--- a/", "+++ b/", patch::UPDATE, "@@ "];
     HEADS.iter().any(|head| line.starts_with(head)) && !line.ends_with('.')
 }
 
