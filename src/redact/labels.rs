@@ -55,7 +55,7 @@ const TOKENS: &[(&str, &str)] = &[
 ];
 
 /// Between a label and its value: `:`, a dash, an arrow, or the verb of a sentence.
-const GIVES: &str = r"(?:[ \t]*(?:[:：=＝—–→]|->)[ \t]*|[ \t]+(?:es|est|é|è|to|jest|is|ist|lautet|är|er|on|je)[ \t]+|[ \t]*(?:是|为|は|는|은)[ \t]*)";
+const GIVES: &str = r"(?:[ \t]*(?:[:：=＝—–→]|->)[ \t]*|[ \t]+(?:es|est|é|è|to|jest|is|ist|lautet|är|er|on|je|هي|هو)[ \t]+|[ \t]*(?:是|为|は|는|은)[ \t]*)";
 
 /// The letters of the labels that have a decomposed form, which macOS and some editors write.
 const PARTS: &[(char, &str)] = &[

@@ -359,6 +359,32 @@ pub(super) const PLACES: &[Rule] = &[
         r"ngrok[ \t]+(?:config[ \t]+add-)?authtoken[ \t]+(?P<secret>[A-Za-z0-9_]{20,})",
         If(random),
     ),
+    // A person tells them in passing: "the pw is …", "log in as root with …", "creds are bob/…".
+    rule(
+        "secret",
+        &["pw ", "PW ", "pwd ", "phrase "],
+        concat!(
+            r"\b(?P<name>pw|PW|pwd|passphrase) (?:(?:for|of|to|für)[ \t]+(?:the[ \t]+)?[a-z0-9_.@-]+[ \t]+)?(?:is|ist|was)[ \t]+",
+            r#"["'`]?(?P<secret>[^\s"'`,;()\[\]]+)"#
+        ),
+        If(told_in_prose),
+    )
+    .needing(|line| line.bytes().any(|byte| byte.is_ascii_digit())),
+    rule(
+        "secret",
+        &["pass: "],
+        r#"user(?:name)?:[ \t]*[^\s,;.]+[ \t,;]+pass: ["'`]?(?P<secret>[^\s"'`,;.()\[\]]+)"#,
+        If(told_in_prose),
+    ),
+    rule(
+        "secret",
+        &["ogin is ", "og in as ", "reds are ", "entials are "],
+        concat!(
+            r"\b(?:[Ll]ogin is|[Ll]og in as|[Cc]reds are|[Cc]redentials are) [A-Za-z0-9_.@-]+[ \t]*(?:/|with|and|pass:)[ \t]*",
+            r#"["'`]?(?P<secret>[^\s"'`,;()\[\]]+)"#
+        ),
+        If(told_in_prose),
+    ),
     rule(
         "secret",
         &["emporary password"],

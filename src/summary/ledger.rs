@@ -242,14 +242,19 @@ impl Ledger {
         }
         if piece.runs.iter().any(|run| !run.only_looks()) {
             let end = piece.text.lines().rev().map(str::trim).find(|line| !line.is_empty());
-            let end = end.map(|line| format!(": {}", clip(line, LONGEST_END))).unwrap_or_default();
-            self.last_command = Some(format!("{}{end}", &*piece.label));
+            if piece.label.contains(' ') {
+                let end = end.map(|line| format!(": {}", clip(line, LONGEST_END))).unwrap_or_default();
+                self.last_command = Some(format!("{}{end}", &*piece.label));
+            }
         }
     }
 }
 
 /// The mark of the newest command that worked.
 pub(super) const LAST_COMMAND: &str = "last command that worked – ";
+
+/// The mark of a request that is not done, and that the user went on without.
+pub(super) const LEFT_OFF: &str = "left off – ";
 
 /// Failures that are followed. A summary has the newest ones.
 const MOST_FAILURES: usize = 400;
@@ -333,7 +338,11 @@ fn take_back(made: &mut Vec<Held>, said: &str, found: &[Statement]) -> Vec<Strin
 fn carried(section: Section, text: &str) -> Option<Held> {
     let rule = section == Section::Constraints;
     let fact = section == Section::Context;
-    if !rule && !fact || Failure::carried(section, text, 0).is_some() || text.starts_with(LAST_COMMAND) {
+    if !rule && !fact
+        || Failure::carried(section, text, 0).is_some()
+        || text.starts_with(LAST_COMMAND)
+        || text.starts_with(LEFT_OFF)
+    {
         return None;
     }
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -78,10 +78,13 @@ pub(super) fn item(line: &str) -> Option<&str> {
 
 /// The words of a text in small letters that tell its subject, by their first letters.
 pub(super) fn content_words(lower: &str) -> HashSet<String> {
-    // Shorter words are those of every sentence, and an ending makes no other word.
+    // Shorter words are those of every sentence, and an ending makes no other word. Other writings say more in a letter.
     const SHORTEST: usize = 4;
+    const SHORTEST_WIDE: usize = 2;
     const STEM: usize = 6;
-    let words = lower.split(|char: char| !char.is_alphanumeric()).filter(|word| word.chars().count() >= SHORTEST);
+    let words = lower
+        .split(|char: char| !char.is_alphanumeric())
+        .filter(|word| word.chars().count() >= if word.is_ascii() { SHORTEST } else { SHORTEST_WIDE });
     words.map(|word| word.chars().take(STEM).collect()).collect()
 }
 

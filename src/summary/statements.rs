@@ -399,6 +399,11 @@ mod tests {
         ] {
             assert_eq!(of_user(quoted), [], "{quoted}");
         }
+        for none in
+            ["yes, but we don't need to commit", "The handler uses the id directly instead of calling the helper."]
+        {
+            assert!(kind(none).is_none_or(|kind| kind > Kind::Wish), "{none}");
+        }
         assert_eq!(of_user("Never push.\nHere is the review:\n- Always use tabs.").len(), 1);
     }
 

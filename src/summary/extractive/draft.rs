@@ -13,8 +13,8 @@ use crate::{
     summary::{
         archived, cues,
         heard::{Said, Speaker},
-        ledger::{self, LAST_COMMAND, Ledger, Sources},
-        prose::{clip, content_words},
+        ledger::{self, LAST_COMMAND, LEFT_OFF, Ledger, Sources},
+        prose::{clip, content_words, item},
         sections::{self, GAP, Section},
         statements,
     },
@@ -201,7 +201,7 @@ impl<'a> Draft<'a> {
         items.take_newest(Kind::Earlier, open.map(|line| (section(line), clip(line, 320))));
         items.take_newest(Kind::Earlier, todo(TodoState::Done).map(|text| (Section::Done, text)));
         items.take(Kind::Instructions, self.instructions().into_iter().map(|rule| (Section::Constraints, rule)));
-        let past = ledger.failures.iter().filter(|failure| !failure.is_open()).map(|failure| {
+        let past = ledger.failures.iter().filter(|it| !it.is_open() && !it.is_solved_slip()).map(|failure| {
             let (section, mark) = failure.state.place();
             (section, format!("{mark}{}", failure.text()))
         });
@@ -214,6 +214,11 @@ impl<'a> Draft<'a> {
         }
     }
 
+    /// Whether no answer tells the outcome of a request: the next one says what it was about.
+    fn is_unanswered(&self, text: &str) -> bool {
+        self.ledger.requests.iter().any(|request| request.text == text && !request.is_done())
+    }
+
     /// The rules in instructions of the project, those about the commands and requests of the conversation first.
     fn instructions(&self) -> Vec<String> {
         let mut used: HashSet<String> = HashSet::new();
@@ -221,23 +226,25 @@ impl<'a> Draft<'a> {
             used.extend(content_words(&text::head(&piece.label, LONGEST_WISH).to_lowercase()));
             used.extend(content_words(&text::head(&piece.text, LONGEST_WISH).to_lowercase()));
         }
-        // A line that only announces others says nothing by itself.
-        let rules = self.ledger.instructions.iter().filter(|rule| !rule.ends_with([':', '：']));
-        // In thousandths of its words: a long rule shares some in any case.
-        let shared = |rule: &String| {
-            let words = content_words(&rule.to_lowercase());
-            words.intersection(&used).count() * 1_000 / words.len().max(MOST_WORDS)
-        };
-        let mut rules: Vec<(usize, &String)> = rules.map(|rule| (shared(rule), rule)).collect();
-        rules.sort_by_key(|(shared, _)| std::cmp::Reverse(*shared));
-        rules.into_iter().map(|(_, rule)| rule.clone()).collect()
+        // A line that only announces others says nothing by itself, and neither does one that leans on the line before.
+        let leans = |rule: &str| rule.ends_with([':', '：']) || rule.ends_with("instead.") && rule.len() < SHORT_GOAL;
+        let rules = self.ledger.instructions.iter().map(|rule| item(rule).unwrap_or(rule)).filter(|rule| !leans(rule));
+        let strong = |lower: &str| STRONG.iter().any(|word| lower.contains(word));
+        let mut rules: Vec<_> = rules
+            .map(|rule| {
+                let lower = rule.to_lowercase();
+                (strong(&lower), content_words(&lower).intersection(&used).count(), rule)
+            })
+            .collect();
+        rules.sort_by_key(|(strong, shared, _)| std::cmp::Reverse((*strong, *shared)));
+        rules.into_iter().map(|(_, _, rule)| rule.to_owned()).collect()
     }
 
     /// A goal that is only the name of a command, with the first request in the user's own words.
     fn with_order(&self, goal: &str) -> String {
         let is_command = |text: &str| text.starts_with('/') && !text.contains(char::is_whitespace);
         let requests = self.ledger.requests.iter().map(|request| request.text.as_str());
-        match requests.skip(1).find(|text| !is_command(text)).filter(|_| is_command(goal)) {
+        match requests.skip(1).find(|text| !is_command(text)).filter(|_| is_command(goal) && self.is_unanswered(goal)) {
             Some(order) => format!("{goal} – {}", clip(order, 300)),
             None => goal.to_owned(),
         }
@@ -278,10 +285,13 @@ impl<'a> Draft<'a> {
             items.take_newest(Kind::SoFar, so_far.map(|said| (Section::Done, clip(said, chars))));
         }
         self.open_failures(items);
+        let (left_off, before): (Vec<_>, Vec<_>) = before.iter().partition(|request| request.is_left_off());
         let with_section = |request: &ledger::Request| {
             (if request.is_done() { Section::Done } else { Section::InProgress }, line(request))
         };
-        items.take_newest(Kind::Requests, before.iter().map(with_section));
+        items.take_newest(Kind::Requests, before.into_iter().map(with_section));
+        let left_off = left_off.into_iter().map(|request| (Section::Context, format!("{LEFT_OFF}{}", line(request))));
+        items.take_newest(Kind::LeftOff, left_off);
     }
 
     /// The last words as the summary shows them: about the share of their kind.
@@ -316,8 +326,8 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Words of a rule by which it is compared: a rule with fewer is as near to the conversation as one with so many.
-const MOST_WORDS: usize = 4;
+/// Words of a rule that its project stands on.
+const STRONG: [&str; 7] = ["must", "never", "always", "do not", "don't", "niemals", "immer"];
 
 /// Length of the goal where it stands among the requests, in characters.
 const SHORT_GOAL: usize = 60;

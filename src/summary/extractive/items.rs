@@ -34,6 +34,8 @@ pub(super) enum Kind {
     Instructions,
     /// Failures that were solved.
     Solved,
+    /// Requests that the user went on without.
+    LeftOff,
     Decisions,
     /// Lines of the conversation.
     Lines,
@@ -55,7 +57,7 @@ impl Kind {
     fn part(self) -> Option<Part> {
         Some(match self {
             Self::Rules | Self::Facts => Part::Statements,
-            Self::Latest | Self::SoFar | Self::Requests | Self::Earlier => Part::Requests,
+            Self::Latest | Self::SoFar | Self::Requests | Self::Earlier | Self::LeftOff => Part::Requests,
             Self::Failures | Self::Solved => Part::Failures,
             Self::Decisions => Part::Decisions,
             Self::Last => Part::LastWords,
@@ -90,6 +92,7 @@ impl Kind {
             Self::Last => 8,
             Self::Instructions => 10,
             Self::Solved => 6,
+            Self::LeftOff => 4,
             Self::Decisions => 6,
             Self::Lines => 100,
         }
@@ -138,7 +141,9 @@ impl<'a> Items<'a> {
             if left < 6 || misses > MOST_MISSES {
                 break;
             }
-            let is_known = self.known.contains(&text.to_lowercase()) || kind == Kind::Facts && self.is_in_goal(text);
+            // The latest request is told though it is the goal, too.
+            let is_known = kind != Kind::Latest && self.known.contains(&text.to_lowercase())
+                || kind == Kind::Facts && self.is_in_goal(text);
             if text.is_empty() || is_known {
                 continue;
             }
@@ -172,7 +177,9 @@ impl<'a> Items<'a> {
     pub(super) fn take_both_ends(&mut self, kind: Kind, items: Vec<(Section, String)>) {
         let room = self.cap * kind.share(self.cap) / 100;
         let all = items.len();
-        let (mut used, mut first, mut last) = (0, 0, 0);
+        // The line that says how many are left out.
+        let gap = items.first().map_or(0, |(section, _)| self.cost(*section, &sections::left_out(all)));
+        let (mut used, mut first, mut last) = (gap, 0, 0);
         while first + last < all && used < room {
             // Two of three are of the first ones: the rules of the first message hold longest.
             let takes_first = first <= last * 2;

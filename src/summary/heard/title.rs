@@ -32,7 +32,8 @@ fn without_surroundings(command: &str) -> &str {
         };
     }
     while let Some((word, after)) = rest.split_once(' ') {
-        if !is_variable(word) {
+        // A value with blanks goes on in the next word.
+        if !is_variable(word) || word.contains(['(', '`', '\'', '"']) {
             break;
         }
         rest = after.trim_start();
@@ -53,6 +54,7 @@ mod tests {
             ("set -e\ncargo build\ncargo test", "cargo build …"),
             ("FOO=1 cargo run \\\n  --release", "cargo run …"),
             ("cd src", "cd src"),
+            ("tmpdir=$(mktemp -d); ls", "tmpdir=$(mktemp -d); ls"),
         ] {
             assert_eq!(title(script), titled);
         }

@@ -91,6 +91,22 @@ impl Failure {
         self.state == State::Solved
     }
 
+    /// Whether it was a slip in the use of a tool that changes or reads files. Once it worked, nobody has to know.
+    pub(in crate::summary) fn is_solved_slip(&self) -> bool {
+        const TOOLS: [&str; 8] = [
+            "edit",
+            "write",
+            "read",
+            "multiedit",
+            "str_replace",
+            "apply_patch",
+            "str_replace_based_edit_tool",
+            "update",
+        ];
+        let tool = self.label.split(' ').next().unwrap_or_default().to_lowercase();
+        self.is_solved() && TOOLS.contains(&&*tool)
+    }
+
     /// Whether another failure is the same.
     pub(super) fn is(&self, other: &Self) -> bool {
         self.label == other.label && self.line == other.line
@@ -156,7 +172,8 @@ impl Worked {
             ExitCode::Masked => !fails && (passes || !run.checks()),
             // The output of a script that goes on may be there.
             ExitCode::Background => run.runs_script() && passes && !fails,
-            ExitCode::Unknown | ExitCode::DryRun => false,
+            ExitCode::Unknown => passes && !fails,
+            ExitCode::DryRun => false,
         };
         let script = runs_of(piece);
         Self { runs: script.iter().filter(is_certain).cloned().collect(), script }
@@ -198,7 +215,7 @@ fn runs_of_label(label: &str) -> Arc<[Run]> {
 fn admits_failure(output: &str) -> bool {
     static SIGNS: LazyLock<regex::Regex> = LazyLock::new(|| {
         regex::Regex::new(
-            r"FAILED|error:|error\[|Error:|Traceback \(most|panicked at|❌|npm ERR!|fatal:|\b[1-9]\d* (?:tests? )?failed\b",
+            r"FAILED|❌|error:|error\[|Error:|Traceback \(most|panicked at|❌|npm ERR!|fatal:|\b[1-9]\d* (?:tests? )?failed\b",
         )
         .expect("a fixed pattern")
     });
@@ -208,7 +225,7 @@ fn admits_failure(output: &str) -> bool {
 /// Whether an output says that a check passed.
 fn says_passed(output: &str) -> bool {
     static SIGNS: LazyLock<regex::Regex> = LazyLock::new(|| {
-        regex::Regex::new(r"test result: ok|\b\d+ passed|\b0 (?:failed|errors?|failures)\b|\bpassed\b|(?m)^\s*ok\b|Finished|SUCCESS|[Nn]o (?:issues|errors|problems)|\bclean\b|✓|✔|up to date")
+        regex::Regex::new(r"✅|\b(?:is|now) ready\b|test result: ok|\b\d+ passed|\b0 (?:failed|errors?|failures)\b|\bpassed\b|(?m)^\s*ok\b|Finished|SUCCESS|[Nn]o (?:issues|errors|problems)|\bclean\b|✓|✔|up to date")
             .expect("a fixed pattern")
     });
     SIGNS.is_match(output)

@@ -48,15 +48,53 @@ pub(super) fn outcome(answer: &str, asked: &Asked, taken: &HashSet<String>) -> O
 pub(super) fn last_outcome(answer: &str, asked: &Asked, taken: &HashSet<String>) -> Option<String> {
     // A longer one has a sentence, or is narration.
     const SHORT: usize = 60;
+    if let Some(headline) = headline(answer, asked) {
+        return Some(headline);
+    }
     let short = || Some(answer.trim()).filter(|answer| !answer.is_empty() && answer.chars().count() <= SHORT);
     outcome(answer, asked, taken).or_else(|| short().map(|answer| clip(answer, SHORT)))
 }
 
+/// The heading at the beginning of an answer, if it claims a result of the request.
+fn headline(answer: &str, asked: &Asked) -> Option<String> {
+    let first = answer.lines().map(str::trim).find(|line| !line.is_empty())?;
+    let text = first.strip_prefix('#')?.trim_start_matches('#').trim();
+    let lower = text.to_lowercase();
+    let is_about = content_words(&lower).intersection(&asked.words).next().is_some();
+    (is_about && claims_result(&lower) && !denies(&lower)).then(|| clip(text, LONGEST_OUTCOME))
+}
+
 /// The sentences that tell a result while the work goes on.
 pub(super) fn results(said: &str) -> impl Iterator<Item = String> {
+    static TELLS: LazyLock<regex::Regex> = LazyLock::new(|| {
+        let done = "done|fixed|added|implemented|created|removed|updated|renamed|replaced|moved|merged|pushed|committed|published|released|deployed|bumped|resolved|finished|wrote|reverted|made|opened|installed";
+        regex::Regex::new(&format!(
+            r"^\W*(?:i |we )?(?:have )?(?:{done})\b|\b(?:is|are|was|were|been)\s(?:now\s|all\s)?(?:{done}|ready|green|complete)\b|\b(?:passes|passed)\b"
+        ))
+        .expect("a fixed pattern")
+    });
+    // A finding is true until it is dealt with, and a plan is none.
+    const OTHER: [&str; 13] = [
+        "i'll",
+        "i will",
+        "let me",
+        "i can",
+        "now that",
+        "not in ",
+        "stale",
+        "wrong",
+        "root cause",
+        "failing",
+        "missing",
+        "error",
+        "broken",
+    ];
     let tells = |sentence: &&str| {
-        let lower = sentence.to_lowercase();
-        claims_result(unconditional(&lower)) && !denies(&lower) && worth(sentence, &Asked::of("")) > ONLY_CHECKS
+        let lower = sentence.to_lowercase().replace('’', "'");
+        TELLS.is_match(unconditional(&lower))
+            && !OTHER.iter().any(|word| lower.contains(word))
+            && !denies(&lower)
+            && worth(sentence, &Asked::of("")) > ONLY_CHECKS
     };
     sentences(said).filter(tells).map(|sentence| clip(sentence, LONGEST_OUTCOME))
 }
@@ -98,6 +136,11 @@ pub(super) fn asks_back(answer: &str) -> bool {
         && (answer.chars().count() <= SHORT || CHOICES.iter().any(|choice| last.contains(choice)))
 }
 
+/// Whether a sentence only says that the checks pass.
+pub(super) fn only_checks(sentence: &str) -> bool {
+    worth(sentence, &Asked::of("")) == ONLY_CHECKS
+}
+
 /// The worth of a sentence that only says that the checks pass: nothing of the request.
 const ONLY_CHECKS: i32 = 1;
 
@@ -117,7 +160,9 @@ fn worth(sentence: &str, asked: &Asked) -> i32 {
         && sentence[1..].starts_with([')', '.'])
         && sentence[2..].starts_with(' ');
     let is_before = ["problem", "before", "issue", "option"].iter().any(|start| plain.starts_with(start));
-    let says_nothing = is_short || is_row || is_option || is_before || narrates(&lower) || exclaims(&lower);
+    // What is not done is told apart.
+    let says_nothing =
+        is_short || is_row || is_option || is_before || narrates(&lower) || exclaims(&lower) || admits(&lower);
     if says_nothing || bare.ends_with([':', '?', '：', '？']) {
         return 0;
     }
@@ -125,12 +170,13 @@ fn worth(sentence: &str, asked: &Asked) -> i32 {
         return ONLY_CHECKS;
     }
     let labelled = ["root cause", "solution", "resolved", "ursache"].iter().any(|label| plain.starts_with(label));
-    let is_about = content_words(&lower).intersection(&asked.words).next().is_some();
-    let corrects = is_about && CORRECTS.stand_in(&lower);
+    const MOST_SHARED: usize = 3;
+    let shared = content_words(&lower).intersection(&asked.words).take(MOST_SHARED).count() as i32;
+    let corrects = shared > 0 && CORRECTS.stand_in(&lower);
     2 + i32::from(claims_result(unconditional(&lower))) * 2
         + i32::from(labelled) * 3
         + i32::from(is_whole(bare))
-        + i32::from(is_about)
+        + shared
         + i32::from(corrects) * 2
 }
 
@@ -498,7 +544,9 @@ fn is_decision(sentence: &str) -> bool {
         !(sentence.ends_with([':', '?']) || sentence.starts_with('|') || lower.contains("would be") || is_plan);
     let decides =
         PHRASES.are_in(&lower) || REASONS.are_in(&lower) && (DECIDES.stand_in(&lower) || !sentence.is_ascii());
-    settles && is_plain && !narrates(&lower) && decides
+    // A sentence that a block of code cut in two.
+    let is_rest = lower.starts_with("rather than") || lower.starts_with("instead of");
+    settles && !is_rest && is_plain && !narrates(&lower) && decides
 }
 
 /// The mark of a step that an answer announced. It was the next one at that time, and a later summary drops it.

@@ -29,7 +29,7 @@ enum End {
     Open,
     /// The user stopped the agent.
     Stopped,
-    /// The user stopped the agent, and several later requests were done.
+    /// The user stopped the agent or did not answer its question, and several later requests were done.
     LeftOff,
     /// The agent asked the user.
     Question,
@@ -48,12 +48,17 @@ impl Request {
 
     /// Whether nothing of it is open: its turn ended with an answer that says nothing of a gap, or the user went on to others.
     pub(in crate::summary) fn is_done(&self) -> bool {
-        matches!(self.end, End::Done | End::Declined | End::LeftOff)
+        matches!(self.end, End::Done | End::Declined)
+    }
+
+    /// Whether the user went on without it, though it is not done.
+    pub(in crate::summary) fn is_left_off(&self) -> bool {
+        self.end == End::LeftOff
     }
 
     /// Whether the user stopped the agent at it.
     pub(in crate::summary) fn is_stopped(&self) -> bool {
-        matches!(self.end, End::Stopped | End::LeftOff)
+        self.end == End::Stopped
     }
 }
 
@@ -144,8 +149,7 @@ impl Requests {
         for request in self.list.iter_mut().rev() {
             done += usize::from(request.end == End::Done);
             match request.end {
-                End::Stopped if done >= WENT_ON => request.end = End::LeftOff,
-                End::Question if done >= WENT_ON => request.end = End::Declined,
+                End::Stopped | End::Question if done >= WENT_ON => request.end = End::LeftOff,
                 _ => {}
             }
         }
@@ -170,7 +174,7 @@ impl Requests {
             request.end = if declines(&text) { End::Declined } else { End::Open };
             return Part::Reply(text);
         }
-        if !is_request(&text) {
+        if !is_request(&text) || text.starts_with("[Image: ") && !text.contains("] ") {
             return Part::Nothing;
         }
         // A message that states facts and nothing else asks for nothing.
@@ -212,7 +216,11 @@ impl Requests {
             self.list.push(Request::new(stated));
         }
         let Some((request, before)) = self.list.split_last_mut() else { return };
-        request.outcome = outcomes::last_outcome(answer, &Asked::of(&request.text), &self.reported);
+        let asked = Asked::of(&request.text);
+        let last = outcomes::last_outcome(answer, &asked, &self.reported);
+        // That the checks pass at last says less than the sentence before it.
+        let earlier = request.outcome.take().filter(|_| last.as_deref().is_none_or(outcomes::only_checks));
+        request.outcome = earlier.or(last);
         self.reported.extend(request.outcome.clone());
         let denies = |text: &str| outcomes::denies(&text.to_lowercase());
         let succeeds = sentences(answer).next().is_some_and(|first| {
@@ -279,6 +287,8 @@ pub(super) fn is_request(text: &str) -> bool {
 /// Whether a message answers a question of the agent: it asks for nothing by itself.
 fn is_reply(text: &str) -> bool {
     text.chars().count() <= LONGEST_REPLY
+        && !text.starts_with('/')
+        && !["but ", "however", "aber ", "mais ", "pero "].iter().any(|word| text.to_lowercase().starts_with(word))
         && !text.ends_with(['?', '？'])
         && !statements::asks_for_work(text)
         && !statements::asks_something(text)

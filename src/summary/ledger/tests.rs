@@ -215,7 +215,6 @@ fn a_command_that_worked_solves_the_same_and_less() {
         ("bash npm run build", "bash npm run lint"),
         ("bash cargo test", "bash cargo test login"),
         ("bash mise run lint && mise run test", "bash mise run lint"),
-        ("bash cargo test", "bash cargo test || true"),
     ] {
         assert!(open(failed, worked), "{failed} | {worked}");
     }
@@ -223,6 +222,8 @@ fn a_command_that_worked_solves_the_same_and_less() {
         ("bash cargo test payment", "bash cargo test"),
         ("bash cd /x && cargo test 2>&1 | tail -40", "bash cargo test 2>&1 | tail -5"),
         ("edit src/a.rs", "edit src/a.rs"),
+        // The output says that it passed.
+        ("bash cargo test", "bash cargo test || true"),
         ("bash mise run lint 2>&1", "bash mise run lint && mise run test"),
     ] {
         assert!(!open(failed, worked), "{failed} | {worked}");
@@ -386,6 +387,11 @@ fn the_outcome_is_the_sentence_about_the_request() {
             "Made the follow-up PR: #10832.",
         ),
         ("Run the plan.", "## Summary of Changes\n\nThe parser reads tabs.", "The parser reads tabs."),
+        (
+            "v0.16.1 패치 릴리즈 진행해주세요",
+            "## v0.16.1 릴리즈 완료\n\n상세 조회는 차단되어 확인할 수 없습니다.",
+            "v0.16.1 릴리즈 완료",
+        ),
         ("Run the plan.", "Now executing the first batch (tasks 1-3). The batch is in a.rs.", "The batch is in a.rs."),
     ] {
         assert_eq!(answered(request, answer).1, told, "{request}");
@@ -553,7 +559,7 @@ fn what_was_left_off_long_ago_is_not_open() {
     let first = |said: &[Said]| ledger(&[], said).requests[0].clone();
     assert!(first(&said).is_stopped() && !first(&said).is_done());
     said.extend((2..4).flat_map(turn));
-    assert!(first(&said).is_stopped() && first(&said).is_done());
+    assert!(first(&said).is_left_off() && !first(&said).is_stopped() && !first(&said).is_done());
 }
 
 #[test]
@@ -561,4 +567,49 @@ fn a_failure_without_output_is_none() {
     for output in ["", " \n ", "Command exited with code 1"] {
         assert_eq!(ledger(&[], &[ran(true, "make", output)]).failures.len(), 0, "{output}");
     }
+}
+
+#[test]
+fn the_results_of_a_running_turn_are_no_findings_and_no_plans() {
+    let of = |said: &str| {
+        let pieces = [piece(Speaker::User, "Bump it."), piece(Speaker::Assistant, said), piece(Speaker::Call, "x")];
+        let clean = |text: &str| Clean::assembled(text);
+        let sources =
+            Sources { previous: &[], said: &pieces, entries: &[], goes_on: true, todo_tools: &[], clean: &clean };
+        Ledger::of(&sources).so_far
+    };
+    for result in [
+        "The source default and the docs are updated.",
+        "Fixed the rounding in cart.rs.",
+        "GRPO smoke test passed in 37 s.",
+    ] {
+        assert_eq!(of(result), [result]);
+    }
+    for other in [
+        "The installed version in .venv is stale.",
+        "The patch exists in the source tree but not in the installed package.",
+        "Now that the file printenv.pl has been created, I will write the script.",
+        "A compatible toolchain is installed, so I can verify it.",
+    ] {
+        assert_eq!(of(other), [""; 0], "{other}");
+    }
+}
+
+#[test]
+fn an_alternative_that_says_it_passed_solves_its_failure() {
+    let script = "for i in 1 2; do if curl localhost; then echo ready; exit 0; fi; done";
+    let pieces = [ran(true, script, "❌ the server failed to start"), ran(false, script, "✅ the server is ready")];
+    assert_eq!(ledger(&[], &pieces).failures[0].state, State::Solved);
+}
+
+#[test]
+fn a_request_after_a_short_yes_is_one() {
+    let pieces = [
+        piece(Speaker::User, "How could we count lines?"),
+        piece(Speaker::Assistant, "With a counter. Want me to implement it?"),
+        piece(Speaker::User, "yes, add a counter per prompt"),
+        piece(Speaker::Assistant, "Added the counter."),
+    ];
+    let found = ledger(&[], &pieces).requests;
+    assert!(found.len() == 2 && found[1].text == "yes, add a counter per prompt" && found[1].is_done(), "{found:?}");
 }

@@ -55,7 +55,7 @@ fn forbids(lower: &str) -> bool {
 
 /// Whether a sentence asks for work: it begins with what is to be done.
 pub(in crate::summary) fn asks_for_work(said: &str) -> bool {
-    const VERBS: [&str; 65] = [
+    const VERBS: [&str; 76] = [
         "add",
         "analyze",
         "apply",
@@ -77,6 +77,7 @@ pub(in crate::summary) fn asks_for_work(said: &str) -> bool {
         "document",
         "draft",
         "enable",
+        "ensure",
         "explain",
         "extend",
         "extract",
@@ -84,6 +85,7 @@ pub(in crate::summary) fn asks_for_work(said: &str) -> bool {
         "fix",
         "free",
         "generate",
+        "give",
         "handle",
         "help",
         "implement",
@@ -93,14 +95,19 @@ pub(in crate::summary) fn asks_for_work(said: &str) -> bool {
         "kill",
         "list",
         "look",
+        "make",
+        "merge",
         "migrate",
         "move",
         "open",
         "plan",
         "port",
         "print",
+        "push",
+        "put",
         "reduce",
         "refactor",
+        "release",
         "remove",
         "rename",
         "repair",
@@ -114,16 +121,33 @@ pub(in crate::summary) fn asks_for_work(said: &str) -> bool {
         "show",
         "simplify",
         "split",
+        "start",
+        "stop",
+        "tell",
         "test",
         "translate",
         "try",
         "undo",
         "update",
         "upgrade",
+        "verify",
         "write",
     ];
+    const LEADS: [&str; 22] = [
+        "please", "now", "then", "yes", "yep", "yeah", "ok", "okay", "sure", "so", "and", "also", "great", "cool",
+        "nice", "good", "perfect", "thanks", "no", "ja", "well", "just",
+    ];
     let lower = said.to_lowercase();
-    let lower = lower.trim_start_matches("please ").trim_start_matches("now ").trim_start_matches("then ");
+    let mut lower = lower.as_str();
+    while let Some((word, rest)) =
+        lower.split_once(' ').filter(|(word, _)| LEADS.contains(&word.trim_end_matches([',', '.', '!'])))
+    {
+        // "No release on Friday" is a rule.
+        if word == "no" {
+            break;
+        }
+        lower = rest.trim_start();
+    }
     let first = lower.split(|char: char| !char.is_alphanumeric()).next().unwrap_or_default();
     VERBS.contains(&first) && label(said).is_none()
 }
@@ -262,7 +286,10 @@ pub(super) fn complains(lower: &str) -> bool {
         )
         .expect("a fixed pattern")
     });
-    COMPLAINT.is_match(&lower.replace('’', "'"))
+    let lower = lower.replace('’', "'");
+    let permits =
+        ["we don't need to", "you don't need to", "we do not need to", "you don't have to", "we don't have to"];
+    COMPLAINT.is_match(&lower) || permits.iter().any(|words| lower.contains(words))
 }
 
 /// Whether a sentence tells what somebody or something else says: a linter, the docs, a colleague.
@@ -369,6 +396,15 @@ pub(super) fn is_wish(lower: &str) -> bool {
             "нужно",
         ])
     });
+    // How a program works is no wish: "the handler uses the id directly instead of calling it".
+    static DESCRIBES: LazyLock<regex::Regex> = LazyLock::new(|| {
+        regex::Regex::new(r"^(?:the|a|an|this|that|it|`?\w+`?\(\))\s(?:.{1,80}?\s)?(?:uses|calls|overwrites|returns|creates|does|reads|writes|gets|sets|ignores|fails|takes|sends|shows|skips|drops)\b")
+            .expect("a fixed pattern")
+    });
+    const STILL: [&str; 5] = ["should", "must", "prefer", "wants", "required"];
+    if DESCRIBES.is_match(lower) && !STILL.iter().any(|word| lower.contains(word)) {
+        return false;
+    }
     // A condition for the agent: "if it fails, stop".
     WORDS.stand_in(lower) || lower.starts_with("if ") && lower.contains(", ")
 }

@@ -66,7 +66,7 @@ impl Withdrawal {
             }
             Way::Language => LANGUAGE.is_match(&lower),
             Way::Asks => {
-                is_temporary(&lower)
+                is_liftable(&lower, of_rule.len())
                     && self.words.first().is_some_and(|verb| of_rule.iter().any(|it| is_same(it, verb)))
             }
         }
@@ -163,6 +163,13 @@ fn forbids(lower: &str) -> bool {
         ])
     });
     NOT.stand_in(lower)
+}
+
+/// Whether a request for the same work lifts a rule: it forbids that for a while, or nothing but that and not for ever.
+fn is_liftable(lower: &str, words: usize) -> bool {
+    let for_ever =
+        ["never", "always", "under no", "niemals", "jamais", "nunca"].iter().any(|word| lower.contains(word));
+    is_temporary(lower) || words == 1 && forbids(lower) && !for_ever
 }
 
 /// Whether a rule says that it holds for a while.
@@ -315,6 +322,7 @@ mod tests {
             ("不要修改 package.json", "算了，可以修改 package.json"),
             ("don't commit yet", "commit it"),
             ("Don't run the tests now.", "Run the tests."),
+            ("don't commit", "commit please, then push"),
             ("Always use tabs.", "Always use spaces, not tabs."),
             ("Use Jest for tests.", "Use Vitest for tests instead of Jest."),
             ("From now on answer in German.", "You can answer in English again."),
@@ -334,6 +342,7 @@ mod tests {
             ("Use pnpm.", "Use Vitest, not Jest."),
             ("don't commit yet", "Run the tests."),
             ("Never commit secrets.", "commit it"),
+            ("Never push.", "push it"),
             ("Always answer in German.", "Write the docs."),
         ] {
             assert!(!takes_back(rule, later), "{rule} | {later}");
