@@ -31,6 +31,16 @@ pub(super) struct Held {
     pub statement: Statement,
     /// Whether an earlier summary has it.
     pub carried: bool,
+    /// The words that tell what a rule is about.
+    words: Vec<String>,
+}
+
+impl Held {
+    fn new(statement: Statement, carried: bool) -> Self {
+        let is_rule = statement.kind <= Kind::Wish;
+        let words = if is_rule { statements::words(&statement.text.to_lowercase()) } else { Vec::new() };
+        Self { statement, carried, words }
+    }
 }
 
 /// The facts of a conversation, each list from the oldest to the newest.
@@ -86,23 +96,27 @@ impl Ledger {
         // The number of decisions before the newest answer.
         let mut decided = 0;
         let mut withdrawn = Vec::new();
+        // The place of the statements of the newest message.
+        let mut latest = made.len();
         for piece in sources.said {
             match piece.speaker {
                 Speaker::User => {
                     ledger.turn_ended(&std::mem::take(&mut turn), &mut requests);
                     let found = statements::of_user(&piece.text);
-                    if statements::refuses(&piece.text) {
-                        ledger.decisions.truncate(decided);
+                    if ledger.decisions.len() > decided && statements::refuses(&piece.text) {
+                        ledger.decisions.push(clip(&format!("The user: {}", piece.text.trim()), LONGEST_ANSWER));
                     }
-                    if let Part::Reply(text) = requests.heard(&piece.text, &found) {
-                        ledger.user_answered(&text);
+                    if let Part::Reply { question, answer } = requests.heard(&piece.text, &found) {
+                        let told = format!("The user answered: {answer} (asked: {question})");
+                        ledger.decisions.push(clip(&told, LONGEST_ANSWER));
                     }
                     withdrawn.extend(take_back(&mut made, &piece.text, &found));
-                    let before = made.iter().map(|held| held.statement.text.as_str());
-                    let corrected = statements::corrections(&piece.text, before);
+                    let before: Vec<&str> = made.iter().map(|held| held.statement.text.as_str()).collect();
+                    let corrected = statements::corrections(&piece.text, &before, latest);
+                    latest = made.len();
                     let corrected = corrected.into_iter().map(|text| Statement { kind: Kind::Note, text });
-                    made.extend(corrected.map(|statement| Held { statement, carried: false }));
-                    made.extend(found.into_iter().map(|statement| Held { statement, carried: false }));
+                    made.extend(corrected.map(|statement| Held::new(statement, false)));
+                    made.extend(found.into_iter().map(|statement| Held::new(statement, false)));
                 }
                 Speaker::Assistant => {
                     turn.answered(&piece.text);
@@ -188,13 +202,6 @@ impl Ledger {
 
     fn assistant(&mut self, said: &str, seen: &mut HashSet<String>) {
         self.decisions.extend(outcomes::decisions(said).filter(|decision| seen.insert(decision.to_lowercase())));
-    }
-
-    /// Takes an answer of the user to a question of the agent in. One or two words say nothing without the question.
-    fn user_answered(&mut self, answer: &str) {
-        if answer.split_whitespace().count() > 2 {
-            self.decisions.push(clip(&format!("The user answered: {answer}"), LONGEST_ANSWER));
-        }
     }
 
     /// Takes the end of a turn in.
@@ -319,7 +326,7 @@ fn take_back(made: &mut Vec<Held>, said: &str, found: &[Statement]) -> Vec<Strin
     for withdrawal in statements::withdrawals(said, found) {
         let before = withdrawn.len();
         made.retain(|held| {
-            let goes = held.statement.kind <= Kind::Wish && withdrawal.takes_back(&held.statement.text);
+            let goes = held.statement.kind <= Kind::Wish && withdrawal.takes_back(&held.statement.text, &held.words);
             if goes {
                 withdrawn.push(held.statement.text.clone());
             }
@@ -328,7 +335,7 @@ fn take_back(made: &mut Vec<Held>, said: &str, found: &[Statement]) -> Vec<Strin
         let is_new = || found.iter().all(|it| !it.text.contains(&withdrawal.text));
         if withdrawn.len() > before && withdrawal.is_told() && is_new() {
             let statement = Statement { kind: Kind::Wish, text: clip(&withdrawal.text, LONGEST_ANSWER) };
-            made.push(Held { statement, carried: false });
+            made.push(Held::new(statement, false));
         }
     }
     withdrawn
@@ -348,7 +355,7 @@ fn carried(section: Section, text: &str) -> Option<Held> {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let kind = statements::statement(&text).map_or(Kind::Note, |it| it.kind);
     let kind = if rule { kind.min(Kind::Wish) } else { kind.max(Kind::Note) };
-    Some(Held { statement: Statement { kind, text }, carried: true })
+    Some(Held::new(Statement { kind, text }, true))
 }
 
 #[cfg(test)]

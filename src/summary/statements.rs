@@ -21,11 +21,13 @@ use kinds::{
 use lists::List;
 pub(super) use pasted::Paste;
 use pasted::is_log;
+use regex::Regex;
 use std::{
     collections::{HashMap, HashSet},
+    ops::Range,
     sync::LazyLock,
 };
-pub(super) use withdrawn::withdrawals;
+pub(super) use withdrawn::{withdrawals, words};
 
 /// A statement of the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,12 +75,12 @@ pub(super) fn of_user(said: &str) -> Vec<Statement> {
         *known.entry(place_of(item)).or_insert_with(|| statement(item).is_some_and(|it| it.kind <= Kind::Wish))
     };
     let mut paste = Paste::default();
-    let own = &said[..quotation(said)];
-    for line in lines(own).map(str::trim) {
+    let quoted = quotation(said);
+    for line in lines(said).map(str::trim) {
         let before = found.len();
         let place = place_of(line);
         // A quotation is somebody else's.
-        if listed.contains(&place) || line.starts_with('>') || is_pasted(line) {
+        if quoted.contains(&place) || listed.contains(&place) || line.starts_with('>') || is_pasted(line) {
             continue;
         }
         if paste.has(without_bullet(line)) {
@@ -107,33 +109,32 @@ pub(super) fn of_user(said: &str) -> Vec<Statement> {
     found
 }
 
-/// The place in a message from which on the user quotes somebody else: a mail, a review, a text to translate.
-fn quotation(said: &str) -> usize {
-    static QUOTES: LazyLock<Words> = LazyLock::new(|| {
-        Words::new(&[
-            "mail",
-            "email",
-            "e-mail",
-            "letter",
-            "review",
-            "reviews",
-            "translate",
-            "übersetze",
-            "wrote",
-            "writes",
-            "says",
-        ])
+/// The part of a message in which the user quotes somebody else: the paragraph after "reply to this mail:" or "Bob wrote:", and
+/// another one after a greeting.
+fn quotation(said: &str) -> Range<usize> {
+    static HEAD: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(
+            r"(?i)^(?:please )?(?:draft|write|reply|answer|respond|translate|see|here(?:'s| is)|this is)\b.*\b(?:mail|e-?mail|message|letter|review|text|following|strings)\b.*[:：]$|\b(?:wrote|writes|says|said)[:：]$",
+        )
+        .expect("a fixed pattern")
     });
-    // "Rules for the review:" is the user's own.
-    static OWN: LazyLock<Words> =
-        LazyLock::new(|| Words::new(&["rules", "follow", "guidelines", "instructions", "conventions", "requirements"]));
-    let is_head = |line: &&str| {
-        let (line, lower) = (line.trim(), line.to_lowercase());
-        let quotes = line.ends_with([':', '：']) && line.len() <= LONGEST && QUOTES.stand_in(&lower);
-        quotes && !OWN.stand_in(&lower) && !is_rule(&lower)
-    };
-    let head = lines(said).find(is_head);
-    head.map_or(said.len(), |line| line.as_ptr().addr() - said.as_ptr().addr())
+    const GREETING: usize = 40;
+    let place = |line: &str| line.as_ptr().addr() - said.as_ptr().addr();
+    let Some(head) = said.lines().find(|line| line.len() <= LONGEST && HEAD.is_match(line.trim())) else { return 0..0 };
+    let start = place(head);
+    let mut end = start + head.len();
+    let mut greets = true;
+    for paragraph in said[end..].split_inclusive("\n\n") {
+        end += paragraph.len();
+        let text = paragraph.trim();
+        if !text.is_empty() {
+            greets &= text.len() <= GREETING && text.ends_with([',', '!']);
+            if !greets {
+                break;
+            }
+        }
+    }
+    start..end
 }
 
 /// The statements in a line.
@@ -200,13 +201,25 @@ pub(super) fn asks_something(text: &str) -> bool {
     is_question(&text.to_lowercase())
 }
 
+/// Whether a message reports that something does not work.
+pub(super) fn is_trouble(text: &str) -> bool {
+    reports_trouble(&text.to_lowercase())
+}
+
 /// Whether a message begins by refusing what was said before it.
 pub(super) fn refuses(text: &str) -> bool {
     const NO: [&str; 12] = ["no", "nope", "nah", "nein", "non", "não", "нет", "wrong", "falsch", "不", "いや", "아니"];
     let lower = text.trim_start().to_lowercase();
-    NO.iter().any(|no| {
-        lower.strip_prefix(no).is_some_and(|rest| rest.is_empty() || rest.starts_with([',', '.', '!', ';', '，', '、']))
-    })
+    // "No, that's it" refuses nothing.
+    const ENDS: [&str; 8] = ["that's it", "that is", "nothing", "thanks", "thank", "go on", "good", "all good"];
+    let rest = lower.split_once([',', '.', ' ']).map_or("", |(_, rest)| rest.trim_start());
+    !ENDS.iter().any(|end| rest.starts_with(end))
+        && !text.trim().contains('\n')
+        && NO.iter().any(|no| {
+            lower
+                .strip_prefix(no)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with([',', '.', '!', ';', '，', '、']))
+        })
 }
 
 /// Whether a line is a sentence, and no step of a numbered list and no piece of data.
@@ -381,10 +394,31 @@ mod tests {
             "Do we always call init twice",
             "hmm that must be the cache then",
             "so users must log in twice, that's the bug",
+            "Das Ding geht nie!",
             "ok never mind, the tests don't pass",
             "Translate to German: Never leave your luggage unattended.",
         ] {
             assert_eq!(of_user(none), [], "{none}");
+        }
+        for rule in [
+            "It must never return null.",
+            "There must be a test for each endpoint.",
+            "I do not mind long files, but never use globals.",
+            "The build always runs in Docker, never run it on the host.",
+            "The API always returns JSON, keep it so.",
+            "I don't see why not, but never push.",
+        ] {
+            assert_eq!(kind(rule), Some(Kind::Rule), "{rule}");
+        }
+        for fact in [
+            "The fallback host is 10.0.0.7 if the main one is down.",
+            "The memory limit is 512 MB, it crashes above.",
+            "Failed jobs are kept 14 days.",
+            "The retry count is 5 when the upload fails.",
+            "Python 3.12 does not work with our lib, we are on 3.11.",
+            "The flaky test is tests/test_net.py, skip it.",
+        ] {
+            assert!(kind(fact).is_some(), "{fact}");
         }
         for reported in [
             "the linter says we must use snake_case everywhere, but I don't care",
@@ -403,6 +437,17 @@ mod tests {
             ["yes, but we don't need to commit", "The handler uses the id directly instead of calling the helper."]
         {
             assert!(kind(none).is_none_or(|kind| kind > Kind::Wish), "{none}");
+        }
+        for (message, count) in [
+            ("Implement the email module:\n- never send to real addresses in tests", 1),
+            ("As Bob wrote:\n> rename it\n\nMy own rules: never touch vendor/.", 1),
+            ("Fix the review comments:\n- a.ts line 3\n\nNever push to main.", 1),
+            ("Bob says:\nAlways wait.\n\nAlways run the benchmarks before you commit.", 1),
+            ("Steps for the review:\n\n1. Read the diff.\n2. Never approve without tests.", 1),
+            ("Translate the following strings:\n- Save\n\nNever translate the product name.", 1),
+            ("For the code review:\n- Never suggest style changes.", 1),
+        ] {
+            assert_eq!(of_user(message).len(), count, "{message} {:?}", of_user(message));
         }
         assert_eq!(of_user("Never push.\nHere is the review:\n- Always use tabs.").len(), 1);
     }

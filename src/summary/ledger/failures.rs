@@ -163,6 +163,11 @@ pub(super) struct Worked {
 }
 
 impl Worked {
+    /// Whether a program that failed worked in it.
+    pub(super) fn covers(&self, failed: &Run) -> bool {
+        self.runs.iter().any(|run| run.covers(failed))
+    }
+
     pub(super) fn by(piece: &Said) -> Self {
         // Of two alternatives it is not known which one worked, and the end of a script or a pipe may hide a failure.
         // A check whose exit code is hidden has to say that it passed.

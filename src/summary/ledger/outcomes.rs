@@ -109,14 +109,14 @@ pub(super) fn gap(answer: &str) -> Option<String> {
 fn admits(lower: &str) -> bool {
     static ADMITS: LazyLock<regex::Regex> = LazyLock::new(|| {
         regex::Regex::new(
-            r"(?x)\b(?:i|we)\s(?:could\snot|couldn't|was\snot\sable|wasn't\sable|were\sunable|am\sunable|was\sunable|still\sneed\sto|still\shave\sto|have\snot|haven't)\b
+            r"(?x)\b(?:i|we)\s(?:could\snot|couldn't|was\snot\sable|wasn't\sable|were\sunable|am\sunable|was\sunable|still\sneed\sto|still\shave\sto|ran\sout\sof\stime|skipped\sthe|(?:have\snot|haven't)\s(?:yet|been\sable|finished|done|implemented|tested|run|added|fixed|written|started))\b
               | \b(?:i|we)(?:\swill|'ll)\b.{0,80}\blater\b
-              | \b(?:not\sdone|not\sfinished|not\simplemented|not\scomplete|could\snot\sbe|couldn't\sbe)\b
+              | \b(?:not\sdone|not\sfinished|not\simplemented|not\scomplete|left\sfor\slater|only\sa\sstub)\b | \b(?:it|this|that|they)\s(?:could\snot|couldn't)\sbe\b | \b(?:is|are)\s(?:still\s)?(?:pending|todo|open\stodos)\b
               | \bremains?\sto\sbe\s | \bstill\s(?:fails?|failing|broken|missing|red|blocked)\b
               | \bkonnte\b.{0,60}\bnicht\b | \bnicht\s(?:geschafft|fertig|möglich)\b
               | \bno\s(?:pude|he\spodido|fue\sposible)\b | n'ai\spas\s(?:pu|réussi) | \bnão\s(?:consegui|foi\spossível)\b
               | \bnon\s(?:sono\sriuscit|è\sstato\spossibile) | не\s(?:смог|удалось|получилось)
-              | ませんでした | できていません | 无法 | 没能 | 未能 | 하지\s못했",
+              | \bhabe\sich\s.{0,40}\bnicht\b | \bnoch\snicht\b | \bfaltan?\b | \bil\sreste\b | 还没 | まだ.{0,20}ません | まだ.{0,20}いない | ませんでした | できていません | 无法 | 没能 | 未能 | 하지\s못했",
         )
         .expect("a fixed pattern")
     });

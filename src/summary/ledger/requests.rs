@@ -1,13 +1,13 @@
 //! The requests of the user, and what came of each: the answer that its turn ended with, a question, an interruption.
 
 use super::{
-    failures,
+    failures::{self, Worked},
     outcomes::{self, Asked},
 };
 use crate::summary::{
     cues,
     heard::{Run, Said},
-    prose::{clip, content_words, lines, sentences},
+    prose::{clip, content_words, lines, sentences, sentences_of_line},
     statements::{self, Kind, Paste, Statement},
 };
 use std::collections::HashSet;
@@ -73,8 +73,8 @@ pub(super) struct Turn<'a> {
     worked: bool,
     /// Whether the agent called a tool at all.
     acted: bool,
-    /// Whether the last check of the work failed.
-    failing: bool,
+    /// The checks that failed and did not pass since.
+    failing: Vec<Run>,
 }
 
 impl<'a> Turn<'a> {
@@ -89,7 +89,7 @@ impl<'a> Turn<'a> {
     }
 
     pub(super) fn answered(&mut self, answer: &'a str) {
-        *self = Self { answer: Some(answer), called: false, worked: false, ..*self };
+        (self.answer, self.called, self.worked) = (Some(answer), false, false);
     }
 
     pub(super) fn called(&mut self) {
@@ -99,8 +99,11 @@ impl<'a> Turn<'a> {
     pub(super) fn result(&mut self, piece: &Said, failed: bool) {
         self.called();
         self.worked |= !failed;
-        if piece.runs.iter().any(Run::checks) {
-            self.failing = failed || failures::is_hidden_failure(piece);
+        if failed || failures::is_hidden_failure(piece) {
+            self.failing.extend(piece.runs.iter().filter(|run| run.checks()).cloned());
+        } else if !self.failing.is_empty() {
+            let worked = Worked::by(piece);
+            self.failing.retain(|failed| !worked.covers(failed));
         }
     }
 }
@@ -110,8 +113,8 @@ impl<'a> Turn<'a> {
 pub(super) enum Part {
     /// It asks for something.
     Request,
-    /// It answers the question of the agent, in these words.
-    Reply(String),
+    /// It answers the question of the agent.
+    Reply { question: String, answer: String },
     /// It asks for nothing.
     Nothing,
 }
@@ -135,6 +138,8 @@ pub(super) struct Requests {
     reported: HashSet<String>,
     /// The results that the agent told since the last request.
     so_far: Vec<String>,
+    /// The newest question of the agent.
+    question: String,
 }
 
 impl Requests {
@@ -171,8 +176,13 @@ impl Requests {
         if let Some(request) = asked_back
             && (!is_request(&text) || is_reply(&text))
         {
-            request.end = if declines(&text) { End::Declined } else { End::Open };
-            return Part::Reply(text);
+            // The work waits after "not yet".
+            request.end = match () {
+                () if declines(&text) => End::Declined,
+                () if postpones(&text) => End::Question,
+                () => End::Open,
+            };
+            return Part::Reply { question: self.question.clone(), answer: text };
         }
         if !is_request(&text) || text.starts_with("[Image: ") && !text.contains("] ") {
             return Part::Nothing;
@@ -216,6 +226,9 @@ impl Requests {
             self.list.push(Request::new(stated));
         }
         let Some((request, before)) = self.list.split_last_mut() else { return };
+        if request.end == End::Question && outcomes::is_acknowledgement(answer) {
+            return;
+        }
         let asked = Asked::of(&request.text);
         let last = outcomes::last_outcome(answer, &asked, &self.reported);
         // That the checks pass at last says less than the sentence before it.
@@ -230,9 +243,13 @@ impl Requests {
         let is_denied = gap.is_some() || !succeeds && request.outcome.as_deref().is_some_and(denies);
         request.end = match () {
             () if outcomes::asks_back(answer) => End::Question,
-            () if turn.failing || is_denied => End::NotDone,
+            () if !turn.failing.is_empty() || is_denied => End::NotDone,
             () => End::Done,
         };
+        if request.end == End::Question {
+            let last = sentences(answer).last().unwrap_or(answer.trim());
+            self.question = clip(last, LONGEST_REPLY);
+        }
         let is_new = |gap: &String| request.outcome.as_ref().is_none_or(|outcome| !outcome.contains(gap.as_str()));
         request.gap = gap.filter(is_new);
         let end = request.end;
@@ -290,8 +307,19 @@ fn is_reply(text: &str) -> bool {
         && !text.starts_with('/')
         && !["but ", "however", "aber ", "mais ", "pero "].iter().any(|word| text.to_lowercase().starts_with(word))
         && !text.ends_with(['?', '？'])
-        && !statements::asks_for_work(text)
+        && !sentences_of_line(text).any(|sentence| statements::asks_for_work(sentence.trim()))
         && !statements::asks_something(text)
+        && !statements::is_trouble(text)
+        && !["should", " first", "also "].iter().any(|word| text.to_lowercase().contains(word))
+}
+
+/// Whether an answer puts the work off.
+fn postpones(text: &str) -> bool {
+    const STARTS: [&str; 9] =
+        ["not yet", "tomorrow", "later", "wait", "not now", "warte", "noch nicht", "morgen", "später"];
+    let lower = text.to_lowercase();
+    let rest = ["no, ", "nah, ", "no ", "nein, "].iter().find_map(|start| lower.strip_prefix(start)).unwrap_or(&lower);
+    STARTS.iter().any(|start| rest.starts_with(start))
 }
 
 /// Whether an answer takes the request back.

@@ -150,6 +150,14 @@ fn a_request_after_a_red_check_is_not_done() {
         ledger(&[], &said).requests[0].is_done()
     };
     assert!(done(&[true, false]) && !done(&[false, true]));
+    let asked = [
+        piece(Speaker::User, "Fix the tests."),
+        ran(true, "pytest", "error: it broke"),
+        ran(false, "pytest --collect-only", "3 tests"),
+        ran(false, "pytest --version", "8.0"),
+        piece(Speaker::Assistant, "I looked at it."),
+    ];
+    assert!(!ledger(&[], &asked).requests[0].is_done());
 }
 
 #[test]
@@ -214,6 +222,11 @@ fn a_command_that_worked_solves_the_same_and_less() {
         ("bash docker compose up db", "bash docker compose ps"),
         ("bash npm run build", "bash npm run lint"),
         ("bash cargo test", "bash cargo test login"),
+        ("bash make test", "bash make"),
+        ("bash npm install left-pad", "bash npm install"),
+        ("bash git stash pop", "bash git stash"),
+        ("bash git push origin main", "bash git push"),
+        ("bash ./deploy.sh prod", "bash ./deploy.sh"),
         ("bash mise run lint && mise run test", "bash mise run lint"),
     ] {
         assert!(open(failed, worked), "{failed} | {worked}");
@@ -348,6 +361,13 @@ fn an_answer_that_admits_a_gap_leaves_its_request_open() {
         ("Corrige el menú.", "No pude corregir el menú.", "No pude corregir el menú."),
         ("Répare le menu.", "Je n'ai pas pu réparer le menu.", "Je n'ai pas pu réparer le menu."),
         ("メニューを直して", "メニューは直せませんでした。", "メニューは直せませんでした。"),
+        (
+            "Add dark mode.",
+            "I added dark mode. Tests are left for later.",
+            "I added dark mode. Tests are left for later.",
+        ),
+        ("Füge Tests hinzu.", "Die Tests habe ich nicht angepasst.", "Die Tests habe ich nicht angepasst."),
+        ("写测试", "测试还没写。", "测试还没写。"),
         ("修复菜单", "无法修复菜单，文件不存在。", "无法修复菜单，文件不存在。"),
     ] {
         assert_eq!(answered(request, answer), (false, told.to_owned()), "{request}");
@@ -360,6 +380,8 @@ fn words_of_failure_that_deny_nothing_leave_a_request_done() {
         ("Fix the login.", "Fixed the failing test in auth.ts."),
         ("The import in cart.ts is broken.", "Added the missing import to cart.ts."),
         ("Repariere das Menü.", "Das Menü ist repariert, der Fehler tritt nicht mehr auf."),
+        ("Fix the login.", "I fixed the login. Before, the cookie could not be parsed."),
+        ("Fix the login.", "Fixed the login. I have not changed the CSS."),
         ("Add a tooltip.", "Done. The tooltip shows up. Anything else?"),
         ("Make the header sticky.", "The header is sticky now, that is done. Should I commit this?"),
         ("Check the counts.", "The count is fixed since you didn't edit the file."),
@@ -451,7 +473,17 @@ fn the_answer_to_a_question_goes_on_with_its_request() {
         let found = of(reply, "Added dark mode with CSS variables.").requests;
         assert!(found.len() == 1 && found[0].is_done(), "{reply} {found:?}");
     }
-    assert_eq!(of("plain colors, no variables", "Added.").decisions, ["The user answered: plain colors, no variables"]);
+    let told = "The user answered: plain colors, no variables (asked: Should I use CSS variables?)";
+    assert_eq!(of("plain colors, no variables", "Added.").decisions, [told]);
+    let waits = of("not yet", "OK.").requests;
+    assert!(waits.len() == 1 && !waits[0].is_done(), "{waits:?}");
+    for new in [
+        "no, the header should be blue first",
+        "also the footer is broken on mobile",
+        "plain. And add a health endpoint.",
+    ] {
+        assert_eq!(of(new, "Done with that.").requests.len(), 2, "{new}");
+    }
     let declined = of("nah, skip dark mode", "Okay.").requests;
     assert!(declined.len() == 1 && declined[0].is_done(), "{declined:?}");
     let other = of("Fix the typo first.", "Fixed the typo.").requests;
@@ -491,14 +523,15 @@ fn the_success_of_another_turn_solves_nothing() {
 }
 
 #[test]
-fn a_refused_decision_is_none() {
+fn a_refusal_stands_with_the_decision_that_it_refuses() {
     let pieces = [
         piece(Speaker::User, "Add a queue."),
         piece(Speaker::Assistant, "We will use RabbitMQ because it is simple."),
         piece(Speaker::User, "no, SQS"),
         piece(Speaker::Assistant, "We will use SQS instead of it."),
     ];
-    assert_eq!(ledger(&[], &pieces).decisions, ["We will use SQS instead of it."]);
+    let told = ["We will use RabbitMQ because it is simple.", "The user: no, SQS", "We will use SQS instead of it."];
+    assert_eq!(ledger(&[], &pieces).decisions, told);
 }
 
 #[test]

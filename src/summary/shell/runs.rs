@@ -202,6 +202,9 @@ const PLANNED_BY_GIT: [&str; 6] = ["add", "clean", "fetch", "mv", "push", "rm"];
 /// Commands of git that take a remote and branches, or take them from the settings.
 const REMOTE_IN_GIT: [&str; 3] = ["fetch", "pull", "push"];
 
+/// Commands of git that stop at a conflict, and go on with `--continue`.
+const CONTINUED_IN_GIT: [&str; 5] = ["am", "cherry-pick", "merge", "rebase", "revert"];
+
 /// Arguments that make another command of one.
 const OTHERS: [&str; 5] = ["--version", "--help", "--abort", "--quit", "--skip"];
 
@@ -265,21 +268,17 @@ impl Run {
             return false;
         }
         if let (Some((script, arguments)), Some((failed, with))) = (self.script(), failed.script()) {
-            return folders::may_be_same(Some(script), Some(failed)) && with.starts_with(arguments);
+            return folders::may_be_same(Some(script), Some(failed)) && with == arguments;
         }
         if self.covers_in_git(failed) {
             return true;
         }
-        // Without an argument only a runner tells its work.
-        let tells = match self.words.as_slice() {
-            [] => false,
-            [program] => {
-                !INTERPRETERS.contains(&program.as_str())
-                    && (self.words == failed.words || RUNNERS.contains(&program.as_str()))
-            }
-            _ => true,
-        };
-        tells && failed.words.starts_with(&self.words)
+        // Only a check is wider with fewer arguments, and one with targets does the first of them without one.
+        let takes_targets = ["make", "ninja", "just", "task"].contains(&self.word(0));
+        let is_wider =
+            || self.checks() && !(takes_targets && self.words.len() == 1) && failed.words.starts_with(&self.words);
+        let names_work = self.words.len() > 1 || !INTERPRETERS.contains(&self.word(0));
+        !self.words.is_empty() && names_work && (self.words == failed.words || is_wider())
     }
 
     fn covers_in_git(&self, failed: &Self) -> bool {
@@ -291,10 +290,12 @@ impl Run {
         if command != other || is_other(given) || is_other(before) {
             return false;
         }
-        // A remote without a branch, or the branch that is checked out.
+        // A remote without a branch, or the branch that is checked out: any other that works did it.
         let is_open = |words: &[&str]| words.len() < 2 || words[1..].iter().any(|branch| branch.starts_with("HEAD"));
-        // A commit takes all that is staged.
-        *command == "commit" || REMOTE_IN_GIT.contains(command) && (is_open(given) || is_open(before))
+        // Without an argument these go on where they stopped, and a commit takes all that is staged.
+        CONTINUED_IN_GIT.contains(command) && given.is_empty()
+            || *command == "commit"
+            || REMOTE_IN_GIT.contains(command) && is_open(before)
     }
 
     fn texts(&self) -> Vec<&str> {
@@ -571,7 +572,7 @@ mod tests {
             ("make", "make"),
             ("pytest", "pytest a.py"),
             ("npx tsc --noEmit", "tsc --noEmit"),
-            ("ls a", "ls a b"),
+            ("pytest a.py", "pytest a.py b.py"),
             ("cd dir && make test", "make -C dir test"),
             ("make -C dir test", "cd /x/dir && make test"),
             ("cargo test", "cd /x && cargo test"),
@@ -590,6 +591,11 @@ mod tests {
         }
         for (worked, failed) in [
             ("python", "python a.py"),
+            ("ls a", "ls a b"),
+            ("make", "make test"),
+            ("npm install", "npm install left-pad"),
+            ("git push", "git push origin main"),
+            ("./x.sh", "./x.sh prod"),
             ("cargo", "cargo test"),
             ("pytest a.py", "pytest"),
             ("make -C a test", "make -C b test"),

@@ -7,42 +7,69 @@ use std::sync::LazyLock;
 /// The longest correction, in characters.
 const LONGEST: usize = 80;
 
-/// Statements before the correction that it may be about.
+/// Sentences of a message that are looked at. A message with more is a paste.
+const MOST_SENTENCES: usize = 48;
+
+/// Statements before the correction that it may name.
 const LOOKED_AT: usize = 12;
 
 /// The statements that the sentences of a message correct, with the new value in the place of the old one. `before`: the
-/// statements so far, the newest last.
-pub(in crate::summary) fn corrections<'a>(
-    said: &str,
-    before: impl DoubleEndedIterator<Item = &'a str> + Clone,
-) -> Vec<String> {
-    let sentences = said.lines().flat_map(sentences_of_line).map(str::trim).filter(|it| it.chars().count() <= LONGEST);
-    sentences
-        .filter_map(|sentence| before.clone().rev().take(LOOKED_AT).find_map(|old| corrected(sentence, old)))
-        .collect()
+/// statements so far, the newest last; those of the message before begin at `latest`.
+pub(in crate::summary) fn corrections(said: &str, before: &[&str], latest: usize) -> Vec<String> {
+    let sentences = said.lines().flat_map(sentences_of_line).map(str::trim).take(MOST_SENTENCES);
+    let short = sentences.filter(|it| it.chars().count() <= LONGEST);
+    let of_sentence = |sentence: &str| {
+        let told = || before.iter().rev().take(LOOKED_AT).find_map(|old| named(sentence, old));
+        bare(sentence, before.get(latest..).unwrap_or_default()).or_else(told)
+    };
+    short.filter_map(of_sentence).collect()
 }
 
-/// A statement with the value of a correction, if that is about it.
-fn corrected(correction: &str, statement: &str) -> Option<String> {
-    static REFUSES: LazyLock<Regex> = LazyLock::new(|| {
+/// The statement with the value of a correction that says nothing else: "no, use 9090". It is about the only value of its form
+/// in the message before.
+fn bare(correction: &str, before: &[&str]) -> Option<String> {
+    static BARE: LazyLock<Regex> = LazyLock::new(|| {
         pattern(
-            r"(?i)^(?:(?:no|nope|nah|nein|non|actually|sorry|wait|oops|correction|nee|doch)\b[,:.]?\s|make (?:it|that)\s|いや|不)",
+            r"(?ix)^(?:(?:no|nope|nah|nein|non|actually|sorry|wait|oops|correction|nee|いや|不)[,:.、，]?\s?|make\s(?:it|that)\s)
+              (?:(?:let'?s|let\sus|please|doch|lieber|rather|make\s(?:it|that)|use|take|it'?s|it\sis|it\sshould\sbe)\s)*
+              (?P<value>[\w./:-]*\d[\w./:-]*?)(?:\s(?P<unit>[a-z%]{1,12}))?(?:にして|です)?[.!。]?$",
         )
     });
+    let found = BARE.captures(correction)?;
+    let new = only_number(&found["value"])?;
+    let unit = found.name("unit").map_or("", |unit| unit.as_str()).to_lowercase();
+    let fits = |old: &&&str| {
+        let has_unit =
+            unit.is_empty() || old.to_lowercase().split(|char: char| !char.is_alphanumeric()).any(|it| it == unit);
+        has_unit && only_number(old).is_some_and(|old| shape(&old) == shape(&new))
+    };
+    let mut about = before.iter().filter(fits);
+    let old = about.next().filter(|_| about.next().is_none())?;
+    replaced(old, &new)
+}
+
+/// The statement with the new version of the thing that a correction names: "we are on Postgres 16 now".
+fn named(correction: &str, statement: &str) -> Option<String> {
     static MOVED: LazyLock<Regex> = LazyLock::new(|| {
         pattern(
             r"(?i)\b(?:moved|upgraded|switched|migrated|downgraded)\b|\b(?:it's|it is|we're on|we are on)\b.*\bnow\b",
         )
     });
-    let new = only_number(correction)?;
-    let old = only_number(statement).filter(|old| old != &new && shape(old) == shape(&new))?;
-    let named = |text: &str, value: &str| {
-        let before = text.find(value).map(|at| text[..at].trim_end());
-        before.and_then(|before| before.rsplit(' ').next()).map(str::to_lowercase)
+    let new = only_number(correction).filter(|_| MOVED.is_match(correction))?;
+    let old = only_number(statement).filter(|old| shape(old) == shape(&new))?;
+    let name = |text: &str, value: &str| {
+        let before = text.find(value).map(|at| text[..at].trim_end())?;
+        let word = before.rsplit(' ').next()?.to_lowercase();
+        (word.len() > 2 && word.chars().all(char::is_alphabetic) && word != "the").then_some(word)
     };
-    let is_about =
-        REFUSES.is_match(correction) || MOVED.is_match(correction) && named(correction, &new) == named(statement, &old);
-    (is_about && statement.matches(&old).count() == 1).then(|| statement.replacen(&old, &new, 1))
+    let thing = name(correction, &new).filter(|thing| !["to", "on", "now", "from"].contains(&thing.as_str()))?;
+    (name(statement, &old) == Some(thing)).then(|| replaced(statement, &new)).flatten()
+}
+
+/// A statement with another value, if it has one value once.
+fn replaced(statement: &str, new: &str) -> Option<String> {
+    let old = only_number(statement).filter(|old| old != new)?;
+    (statement.matches(&old).count() == 1).then(|| statement.replacen(&old, new, 1))
 }
 
 fn pattern(text: &str) -> Regex {
@@ -84,18 +111,37 @@ mod tests {
 
     #[test]
     fn a_correction_without_a_subject_is_about_the_statement_before_it() {
-        let before = ["The database is Postgres 15.", "The max upload is 10 MB", "The port is 8080."];
-        for (said, new) in [
-            ("no, use 9090", "The port is 9090."),
-            ("Actually let us use 25.", "The port is 25."),
-            ("We upgraded, it's Postgres 16 now.", "The database is Postgres 16."),
-            ("we moved to Postgres 16 by the way", "The database is Postgres 16."),
+        let port = ["The port is 8080."];
+        for (said, before, new) in [
+            ("no, use 9090", port, "The port is 9090."),
+            ("Actually let us use 25.", ["The max is 10."], "The max is 25."),
+            ("no, 25 MB", ["The max upload is 10 MB."], "The max upload is 25 MB."),
+            ("We upgraded, it's Postgres 16 now.", ["The database is Postgres 15."], "The database is Postgres 16."),
+            ("we moved to Postgres 16 by the way", ["The database is Postgres 15."], "The database is Postgres 16."),
+            ("いや、9090にして。", ["ポートは8080です。"], "ポートは9090です。"),
         ] {
-            assert_eq!(corrections(said, before.iter().copied()), [new], "{said}");
+            assert_eq!(corrections(said, &before, 0), [new], "{said}");
         }
-        assert_eq!(corrections("いや、9090にして。", ["ポートは8080です。"].into_iter()), ["ポートは9090です。"]);
-        for other in ["use 9090", "no", "no, version 1.2.3", "The team has 5 people now.", "we moved to Kafka 3"] {
-            assert_eq!(corrections(other, before.iter().copied()), [""; 0], "{other}");
+        for other in [
+            "use 9090",
+            "no",
+            "no, version 1.2.3",
+            "The team has 5 people now.",
+            "we moved to Kafka 3",
+            "No, 2 tests still fail.",
+            "Actually line 42 looks wrong to me.",
+            "Sorry, I was away for 20 minutes.",
+            "wait 10 seconds before the retry",
+            "nope, still 404",
+            "Actually PR 77 is merged.",
+            "make it 3 columns",
+            "non, il y a 3 erreurs",
+            "no, the retries, make it 5",
+        ] {
+            assert_eq!(corrections(other, &port, 0), [""; 0], "{other}");
         }
+        assert_eq!(corrections("no, use 9090", &port, 1), [""; 0], "another message came after it");
+        let two = ["The staging port is 8080.", "The prod port is 9090."];
+        assert_eq!(corrections("no, use 8081", &two, 0), [""; 0], "of two it is not known which one");
     }
 }

@@ -207,22 +207,23 @@ pub(super) fn opines(lower: &str) -> bool {
     const RULES: [&str; 7] = ["must", "never", "always", "should not", "shouldn't", "not allowed", "do not "];
     let thinks = THOUGHTS.iter().any(|start| lower.starts_with(start) || lower.contains(&format!(": {start}")));
     let is_phrase = PHRASES.iter().any(|start| lower.starts_with(start));
-    let happened = ["must have ", "must be a ", "muss gestern"].iter().any(|word| lower.contains(word));
+    let happened = ["must have ", "must be a ", "muss gestern"].iter().any(|word| lower.contains(word))
+        && !lower.starts_with("there must be ");
     let told = ["i thought", "i was told"].iter().any(|start| lower.starts_with(start));
     told || is_phrase || happened || thinks && !RULES.iter().any(|rule| lower.contains(rule))
 }
 
-/// Whether a sentence reports that something does not work: the agent is to look at it, and soon it may be true no more.
+/// Whether a sentence reports that something does not work now: the agent is to look at it, and soon it may be true no more.
 pub(super) fn reports_trouble(lower: &str) -> bool {
     static TROUBLE: LazyLock<regex::Regex> = LazyLock::new(|| {
         regex::Regex::new(
-            r"(?x)\b(?:broken|crash(?:es|ed|ing)?|fails|failing|failed|hangs|freezes|flaky|leaks)\b
-              | \breturn(?:s|ing)\s(?:an?\s)?(?:error|[45]\d\d)\b | \b(?:does\snot|doesn't|do\snot|don't|not)\swork(?:ing)?\b
-              | \bis\s(?:red|down)\b | \bkaputt\b | \b(?:geht|funktioniert)\snicht\b | \b(?:no\sfunciona|ne\s(?:marche|fonctionne)\spas)\b",
+            r"(?x)\b(?:is|are|keeps?)\s(?:now\s|still\s|currently\s)?(?:broken|failing|crashing|hanging|red|kaputt|returning\s(?:an?\serror|[45]\d\d))\b
+              | \bthere\s(?:is|are)\s\d+\sfailing\b",
         )
         .expect("a fixed pattern")
     });
-    TROUBLE.is_match(&lower.replace('’', "'"))
+    let is_case = [" if ", " when ", " until ", ", "].iter().any(|word| lower.contains(word));
+    TROUBLE.is_match(lower) && !is_case
 }
 
 /// Whether a sentence says how something could be.
@@ -271,25 +272,26 @@ fn is_on_occasion(lower: &str) -> bool {
     !describes && !REPORTS.iter().any(|start| rest.starts_with(start)) && TO_DO.stand_in(rest)
 }
 
-/// Whether a sentence complains, wonders or tells, with a word that rules have, too.
+/// Whether a sentence complains, wonders or tells, with a word that rules have, too. With a rule after it, it is one.
 pub(super) fn complains(lower: &str) -> bool {
     static COMPLAINT: LazyLock<regex::Regex> = LazyLock::new(|| {
         regex::Regex::new(
-            r"(?x)^(?:but\s|and\s|so\s|hmm+,?\s|ugh,?\s|well,?\s|ok,?\s|no,?\s)*(?:
-                i\s(?:don't|do\snot|can't|cannot|never|always)\s(?:see|think|understand|know|get|care|remember|recall|mind|believe|feel|find|have|need|really|even)\b
-              | you\s(?:always|never)\s(?:forget|miss|break|ignore|skip|get|do\sthis|do\sthat|listen)\b
-              | (?:do|does|did|why|how)\s(?:we|you|i|they|it|the)\s
-              | (?:that|this|it|there|they)\s(?:must|has\sto|have\sto|always|never|don't|doesn't)\b
-              | (?:never\smind|nevermind)\b
-              | (?:the|our|my)\s[\w\s-]{1,40}?\s(?:always|never)\s(?:fails?|breaks?|works?|crash\w*|hangs?|returns?|times?\s|finish\w*|comes?|shows?|gets?|ends?|stops?|loads?|runs?)\b
-              | users?\s(?:must|have\sto|always|never)\b.*\b(?:bug|annoying|problem|broken|wrong)\b )",
+            r"(?x)^(?:but\s|and\s|so\s|hmm+,?\s|ugh,?\s|well,?\s|ok,?\s|no,?\s|yes,?\s)*(?:
+                i\s(?:don't|do\snot|can't|cannot|never)\s(?:see|think|understand|know|get|believe|feel|find|remember|recall)\b
+              | you\s(?:always|never)\s(?:forget|miss|break|ignore)\b
+              | (?:do|does|did)\s(?:we|you|i|they|it|the)\s
+              | that\smust\sbe\s(?:the|a|because)\b | (?:never\smind|nevermind)\b | (?:we|you)\s(?:don't|do\snot)\s(?:need|have)\sto\b
+              | (?:the|our|my|das|die|der)\s[\w\s-]{1,40}?\s(?:always\s|never\s|geht\s)(?:fails?|breaks?|works?|crash\w*|hangs?|times?\sout|nie)\b )
+              | \bthat's\s(?:the|a)\sbug\b",
         )
         .expect("a fixed pattern")
     });
+    static RULES: LazyLock<regex::Regex> = LazyLock::new(|| {
+        regex::Regex::new(r"(?:,|;|\bbut|\band)\s(?:but\s|so\s)?(?:never|always|do not|don't|please|use|keep|must)\b")
+            .expect("fixed")
+    });
     let lower = lower.replace('’', "'");
-    let permits =
-        ["we don't need to", "you don't need to", "we do not need to", "you don't have to", "we don't have to"];
-    COMPLAINT.is_match(&lower) || permits.iter().any(|words| lower.contains(words))
+    COMPLAINT.is_match(&lower) && !RULES.is_match(&lower)
 }
 
 /// Whether a sentence tells what somebody or something else says: a linter, the docs, a colleague.

@@ -5,7 +5,8 @@ use crate::summary::{prose::sentences_of_line, words::Words};
 use regex::Regex;
 use std::sync::LazyLock;
 
-/// A sentence that takes rules back.
+/// A sentence that takes rules back. It has to say so without a doubt: a rule that is told though it holds no longer does less
+/// harm than one that is lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::summary) struct Withdrawal {
     /// The sentence.
@@ -25,22 +26,34 @@ enum Way {
     Replaces(String),
     /// It names the language of the answers.
     Language,
-    /// It asks for the work that was to wait, by its verb.
+    /// It asks for the work that was to wait.
     Asks,
 }
+
+/// Sentences of a message that are looked at. A message with more is a paste.
+const MOST_SENTENCES: usize = 48;
+
+/// The longest sentence that takes a rule back, in characters.
+const LONGEST: usize = 160;
 
 /// The withdrawals in a message of the user. `found`: the statements in it.
 pub(in crate::summary) fn withdrawals(said: &str, found: &[Statement]) -> Vec<Withdrawal> {
     let sentences = said.lines().flat_map(sentences_of_line).map(str::trim).filter(|sentence| !sentence.is_empty());
     let of_sentence = |sentence: &str| {
-        let rule = found.iter().any(|it| it.kind <= Kind::Wish && it.text.contains(sentence));
-        way(&sentence.to_lowercase().replace('’', "'"), rule).map(|way| Withdrawal {
-            text: sentence.to_owned(),
-            words: words(&sentence.to_lowercase()),
-            way,
-        })
+        let lower = sentence.to_lowercase().replace('’', "'");
+        let is_rule = || found.iter().any(|it| it.kind <= Kind::Wish && it.text.contains(sentence));
+        let way = way(&lower, &is_rule)?;
+        // "Commit it, then push."
+        let end = if way == Way::Asks || way == Way::Forgets {
+            lower.find([',', ';']).unwrap_or(lower.len())
+        } else {
+            lower.len()
+        };
+        let words = words(lower[..end].split(" then ").next().unwrap_or_default());
+        (!words.is_empty()).then(|| Withdrawal { text: sentence.to_owned(), words, way })
     };
-    sentences.filter_map(of_sentence).collect()
+    let short = sentences.take(MOST_SENTENCES).filter(|sentence| sentence.chars().count() <= LONGEST);
+    short.filter(|sentence| !sentence.ends_with(['?', '？'])).filter_map(of_sentence).collect()
 }
 
 impl Withdrawal {
@@ -49,35 +62,40 @@ impl Withdrawal {
         matches!(self.way, Way::Forgets | Way::Permits | Way::Language)
     }
 
-    /// Whether a rule holds no longer.
-    pub(in crate::summary) fn takes_back(&self, rule: &str) -> bool {
-        let lower = rule.to_lowercase().replace('’', "'");
-        if lower == self.text.to_lowercase() {
-            return false;
-        }
-        let of_rule = words(&lower);
-        let both = of_rule.iter().filter(|word| self.words.iter().any(|other| is_same(word, other))).count();
+    /// Whether a rule holds no longer. `of_rule`: its words.
+    pub(in crate::summary) fn takes_back(&self, rule: &str, of_rule: &[String]) -> bool {
+        let is_in = |word: &String, others: &[String]| others.iter().any(|other| is_same(word, other));
+        // All that the rule is about, and all that the sentence is about.
+        let has_rule = || !of_rule.is_empty() && of_rule.iter().all(|word| is_in(word, &self.words));
+        let is_in_rule = || self.words.iter().all(|word| is_in(word, of_rule));
+        let lower = || rule.to_lowercase().replace('’', "'");
         match &self.way {
-            Way::Forgets => both > 0 && both * 2 >= self.words.len().min(of_rule.len()),
+            Way::Forgets => is_in_rule(),
             // A permission for less than the rule is about leaves the rule.
-            Way::Permits => !of_rule.is_empty() && both == of_rule.len() && forbids(&lower),
+            Way::Permits => has_rule() && forbids(&lower()),
+            Way::Asks => has_rule() && is_in_rule() && is_liftable(&lower(), of_rule.len()),
+            // One new thing takes the place of the old one. With more it holds for a part of the work.
             Way::Replaces(old) => {
-                !forbids(&lower) && both == of_rule.len() && of_rule.iter().any(|word| is_same(word, old))
+                has_rule()
+                    && of_rule.iter().any(|word| is_same(word, old))
+                    && self.words.iter().filter(|word| !is_in(word, of_rule)).count() <= 1
+                    && !forbids(&lower())
             }
-            Way::Language => LANGUAGE.is_match(&lower),
-            Way::Asks => {
-                is_liftable(&lower, of_rule.len())
-                    && self.words.first().is_some_and(|verb| of_rule.iter().any(|it| is_same(it, verb)))
+            Way::Language => {
+                let lower = lower();
+                LANGUAGE.is_match(&lower) && lower != self.text.to_lowercase()
             }
         }
     }
 }
 
-/// Words for the language of answers.
+/// A sentence about the language of all answers, and nothing else.
 static LANGUAGE: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r"(?x)\b(?:answer|reply|respond|write|talk|speak|antworte\w*|schreib\w*|répond\w*|responde\w*)\b.{0,30}
-            \b(?:english|german|french|spanish|italian|portuguese|japanese|chinese|korean|russian|englisch|deutsch|français|anglais|español|inglés)\b",
+        r"(?x)^(?:please\s|now\s|ok,?\s|you\s(?:can|may)\s|from\snow\son,?\s|always\s|bitte\s|toujours\s|siempre\s)*
+            (?:answer|reply|respond|talk|antworte\w*|répond\w*|responde\w*)\s(?:to\sme\s|me\s|mir\s|bitte\s|immer\s|always\s|toujours\s|siempre\s|wieder\s)*
+            (?:in|auf|en)\s(?:english|german|french|spanish|italian|portuguese|japanese|chinese|korean|russian|englisch|deutsch|français|anglais|español|inglés)
+            (?:\s(?:again|please|from\snow\son|now|wieder|bitte))?[.!]?$",
     )
 });
 
@@ -85,40 +103,46 @@ fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("a fixed pattern")
 }
 
-fn way(lower: &str, is_rule: bool) -> Option<Way> {
+fn way(lower: &str, is_rule: &dyn Fn() -> bool) -> Option<Way> {
     static FORGETS: LazyLock<Regex> = LazyLock::new(|| {
         pattern(
-            r"(?x)^(?:please\s|ok(?:ay)?,?\s|actually,?\s)*(?:forget|ignore|drop|scrap|cancel|scratch|disregard)\b.*\b(?:rules?|said|told|about|constraints?)\b
-              | \b(?:you|we)\s(?:no\slonger\s(?:need|have)\sto|don't\s(?:need|have)\sto|needn't)\b | \brule\b.*\b(?:no\slonger|does\snot|doesn't)\s(?:apply|applies|hold)
-              | ^(?:vergiss|ignoriere)\b.*\b(?:regel|gesagt)\b | ^oublie\b.*\brègle\b | ^olvida\b.*\bregla\b | ^забудь\b
-              | ^(?:忘掉|忘记|忽略).*(?:规则|规定) | ルールは(?:忘れて|無視)",
+            r"(?x)^(?:please\s|ok(?:ay)?,?\s|actually,?\s)*(?:forget|ignore|drop|scrap|cancel|scratch|disregard)\s
+                (?:(?:the|my|that|this)\s(?:[\w-]+\s){0,2}rules?\b|what\si\s(?:said|told\syou)\sabout\b)
+              | ^(?:and\s|ok,?\s|now\s)*(?:you|we)\s(?:no\slonger\s(?:need|have)\sto\b|don't\s(?:need|have)\sto\b.*\b(?:any\smore|anymore)\b)
+              | ^(?:vergiss|ignoriere)\s(?:die|meine)\sregel\b | ^oublie\s(?:la|ma)\srègle\b | ^olvida\s(?:la|mi)\sregla\b
+              | ^забудь\s(?:про\s)?правило\b | ^(?:忘掉|忘记|忽略).*(?:规则|规定) | ルールは(?:忘れて|無視)",
         )
     });
     static PERMITS: LazyLock<Regex> = LazyLock::new(|| {
         pattern(
-            r"(?x)^(?:ok(?:ay)?,?\s|actually,?\s|now\s)*(?:you|we)\s(?:may|can|could|are\sallowed\sto)\b
-              | \b(?:is|are)\s(?:fine|ok|okay|allowed|welcome)\b(?:\s(?:now|again|after\sall))?[.!]?$
-              | \bdu\s(?:darfst|kannst)\b | \bist\s(?:doch\s|jetzt\s)?(?:ok|erlaubt|in\sordnung)\b | ^(?:tu\speux|vous\spouvez)\b
-              | \b(?:ya\s|ahora\s)?puedes?\b | てもいい | て大丈夫 | \bможно\b | \bможешь\b | ^(?:算了[,，]?\s?)?可以",
+            r"(?x)^(?:ok(?:ay)?,?\s|actually,?\s|now\s)*(?:you|we)\s(?:may|can|are\sallowed\sto)\s.*\b(?:now|again|after\sall|anyway)[.!]?$
+              | \b(?:is|are)\s(?:fine|ok|okay|allowed|welcome)\s(?:now|again|after\sall)[.!]?$
+              | ^(?:ok,?\s)?du\s(?:darfst|kannst)\s(?:jetzt|doch|wieder)\b | \bist\s(?:doch|jetzt|wieder)\s(?:ok|erlaubt|in\sordnung)[.!]?$
+              | ^(?:tu\speux|vous\spouvez)\s.*\bmaintenant\b | ^(?:ya|ahora)\spuedes\b
+              | (?:やっぱり|もう).*て(?:もいい|大丈夫) | ^теперь\sможно\b | ^(?:算了[,，]?\s?|现在)可以",
         )
     });
+    static DENIES: LazyLock<Regex> = LazyLock::new(|| pattern(r"\b(?:can't|cannot|not|never|nicht|pas|no)\b|不"));
     static REPLACES: LazyLock<Regex> = LazyLock::new(|| {
         pattern(r"\b(?:instead of|rather than|not|no longer|statt|anstatt|au lieu de|en lugar de|вместо)\s([\w./+-]+)")
     });
     if FORGETS.is_match(lower) {
-        return Some(Way::Forgets);
+        // An exception leaves the rule.
+        let excepts =
+            [" for this", " for the ", " for now", " this time", " here", " today"].iter().any(|it| lower.contains(it));
+        return (!excepts).then_some(Way::Forgets);
     }
     if LANGUAGE.is_match(lower) {
         return Some(Way::Language);
     }
-    if !is_rule && PERMITS.is_match(lower) && !lower.ends_with(['?', '？']) {
+    if PERMITS.is_match(lower) && !DENIES.is_match(lower) {
         return Some(Way::Permits);
     }
-    if is_rule {
-        let old = REPLACES.captures(lower).map(|found| found[1].to_owned());
-        return old.map(Way::Replaces);
+    if super::asks_for_work(lower) || lower.split_whitespace().count() <= 4 {
+        return Some(Way::Asks);
     }
-    Some(Way::Asks).filter(|_| super::asks_for_work(lower) || lower.split_whitespace().count() <= 4)
+    let old = REPLACES.captures(lower).filter(|_| is_rule());
+    old.map(|found| Way::Replaces(found[1].to_owned()))
 }
 
 /// Whether a rule forbids something.
@@ -198,7 +222,16 @@ fn is_temporary(lower: &str) -> bool {
 }
 
 /// Words that say nothing of a rule.
-const FILLERS: [&str; 63] = [
+const FILLERS: [&str; 72] = [
+    "instead",
+    "rather",
+    "than",
+    "die",
+    "der",
+    "das",
+    "los",
+    "las",
+    "les",
     "ist",
     "nur",
     "the",
@@ -264,8 +297,8 @@ const FILLERS: [&str; 63] = [
     "забудь",
 ];
 
-/// The words of a sentence in small letters that tell what it is about. Of writing without blanks, pairs of characters.
-fn words(lower: &str) -> Vec<String> {
+/// The words of a rule or of a sentence about one, in small letters, that tell what it is about. Of writing without blanks, pairs of characters.
+pub(in crate::summary) fn words(lower: &str) -> Vec<String> {
     let mut words = Vec::new();
     let is_part = |char: char| char.is_alphanumeric() || char == '-' || char == '_';
     for word in lower.split(|char: char| !is_part(char)).filter(|word| !word.is_empty()) {
@@ -275,7 +308,9 @@ fn words(lower: &str) -> Vec<String> {
             words.extend(wide.windows(2).filter(has_meaning).map(String::from_iter));
         }
         let narrow: String = word.chars().map(|char| if is_wide(char) || is_kana(char) { ' ' } else { char }).collect();
-        let narrow = narrow.split(' ').filter(|word| word.chars().count() > 2 && !FILLERS.contains(word));
+        let is_number = |word: &str| word.bytes().any(|byte| byte.is_ascii_digit());
+        let has_meaning = |word: &&str| is_number(word) || word.chars().count() > 2 && !FILLERS.contains(word);
+        let narrow = narrow.split(' ').filter(has_meaning);
         words.extend(narrow.map(str::to_owned));
     }
     words
@@ -305,7 +340,8 @@ mod tests {
     use super::{super::of_user, *};
 
     fn takes_back(rule: &str, later: &str) -> bool {
-        withdrawals(later, &of_user(later)).iter().any(|it| it.takes_back(rule))
+        let of_rule = words(&rule.to_lowercase());
+        withdrawals(later, &of_user(later)).iter().any(|it| it.takes_back(rule, &of_rule))
     }
 
     #[test]
@@ -343,6 +379,27 @@ mod tests {
             ("don't commit yet", "Run the tests."),
             ("Never commit secrets.", "commit it"),
             ("Never push.", "push it"),
+            // Each of these is about something else, or for a part of the work.
+            ("Don't deploy to prod yet.", "deploy to staging"),
+            ("Don't merge PR 12 yet.", "merge PR 15"),
+            ("Don't run the migrations now.", "run git status"),
+            ("don't commit yet", "Fix the typo. Commit message style is conventional."),
+            ("Don't deploy now.", "deploy script has a bug, fix it"),
+            ("Never use tabs and don't push yet.", "push"),
+            ("Never touch vendor/. Always run cargo fmt. Don't commit yet.", "commit it"),
+            ("Always answer in German.", "Write the README in English."),
+            ("Respond in Spanish.", "The bot should answer in German if the user is German."),
+            ("Reply in French.", "Could you explain this answer: 'Write it in English'?"),
+            ("Never push to main.", "You can't push to main, remember."),
+            ("Don't deploy to production.", "You can deploy to staging and production uses the same image."),
+            ("Do not use Redis.", "We can see Redis in the diagram, remove it"),
+            ("Never use eval.", "You can find eval in old.js, please replace it"),
+            ("No emojis.", "The emojis page is ok."),
+            ("Always run the tests before committing.", "You don't need to run the tests for this typo."),
+            ("Never log passwords.", "ignore the failing test about passwords for now"),
+            ("Never remove the license header.", "ignore what the linter said about the header"),
+            ("Use tabs.", "Use spaces in YAML files, not tabs."),
+            ("Use Postgres.", "Use SQLite in the unit tests instead of Postgres."),
             ("Always answer in German.", "Write the docs."),
         ] {
             assert!(!takes_back(rule, later), "{rule} | {later}");
