@@ -114,7 +114,11 @@ pub(super) fn of_user(said: &str) -> Vec<Statement> {
 fn quotation(said: &str) -> Range<usize> {
     static HEAD: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(
-            r"(?i)^(?:please )?(?:draft|write|reply|answer|respond|translate|see|here(?:'s| is)|this is)\b.*\b(?:mail|e-?mail|message|letter|review|text|following|strings)\b.*[:：]$|\b(?:wrote|writes|says|said)[:：]$",
+r"(?ix)^(?:please\s)?(?:
+                (?:draft|write|reply|answer|respond)\b.*\b(?:to|for)\s(?:this|that|the\sfollowing|his|her|their)\s(?:mail|e-?mail|message|letter|review)
+              | here(?:'s|\sis)\s(?:the|his|her|their|an?)\s(?:mail|e-?mail|message|letter|review)
+              | translate\s(?:this|the\sfollowing)\b )[^.!?]*[:：]$
+              | \b(?:wrote|writes|says|said)[:：]$",
         )
         .expect("a fixed pattern")
     });
@@ -142,13 +146,6 @@ fn of_line(line: &str, found: &mut Vec<Statement>) {
     // A label is of its whole line.
     if line.len() <= LONGEST && !has_question(line) && label(without_bullet(line)).is_some() {
         found.extend(statement(line));
-        return;
-    }
-    // "Translate to German: never leave your luggage alone."
-    if line.split_once(": ").is_some_and(|(head, _)| {
-        let head = head.to_lowercase();
-        ["translate", "übersetze", "the label should say", "the text is"].iter().any(|start| head.starts_with(start))
-    }) {
         return;
     }
     let sentences: Vec<&str> = sentences_of_line(line).map(str::trim).filter(|sentence| !sentence.is_empty()).collect();
@@ -396,7 +393,6 @@ mod tests {
             "so users must log in twice, that's the bug",
             "Das Ding geht nie!",
             "ok never mind, the tests don't pass",
-            "Translate to German: Never leave your luggage unattended.",
         ] {
             assert_eq!(of_user(none), [], "{none}");
         }
@@ -445,6 +441,8 @@ mod tests {
             ("Bob says:\nAlways wait.\n\nAlways run the benchmarks before you commit.", 1),
             ("Steps for the review:\n\n1. Read the diff.\n2. Never approve without tests.", 1),
             ("Translate the following strings:\n- Save\n\nNever translate the product name.", 1),
+            ("Here is what I need for the letter generator:\n\nAlways use A4.\nNever use colors.", 2),
+            ("Translate the labels in src/de.json: never touch the keys.", 1),
             ("For the code review:\n- Never suggest style changes.", 1),
         ] {
             assert_eq!(of_user(message).len(), count, "{message} {:?}", of_user(message));

@@ -201,10 +201,11 @@ impl<'a> Draft<'a> {
         items.take_newest(Kind::Earlier, open.map(|line| (section(line), clip(line, 320))));
         items.take_newest(Kind::Earlier, todo(TodoState::Done).map(|text| (Section::Done, text)));
         items.take(Kind::Instructions, self.instructions().into_iter().map(|rule| (Section::Constraints, rule)));
-        let past = ledger.failures.iter().filter(|it| !it.is_open() && !it.is_solved_slip()).map(|failure| {
-            let (section, mark) = failure.state.place();
-            (section, format!("{mark}{}", failure.text()))
-        });
+        let past =
+            ledger.failures.iter().filter(|it| !it.is_open() && (cap >= WIDE || !it.is_solved_slip())).map(|failure| {
+                let (section, mark) = failure.state.place();
+                (section, format!("{mark}{}", failure.text()))
+            });
         items.take_newest(Kind::Solved, past);
         let decisions =
             self.earlier(Section::Decisions).map(|line| clip(line, 300)).chain(ledger.decisions.iter().cloned());
@@ -325,6 +326,9 @@ impl<'a> Draft<'a> {
             })
     }
 }
+
+/// A summary in tokens that has room for slips in the use of a tool.
+const WIDE: u64 = 4_000;
 
 /// Words of a rule that its project stands on.
 const STRONG: [&str; 7] = ["must", "never", "always", "do not", "don't", "niemals", "immer"];

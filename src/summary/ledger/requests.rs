@@ -33,6 +33,8 @@ enum End {
     LeftOff,
     /// The agent asked the user.
     Question,
+    /// The agent asked the user, who put the work off.
+    Waiting,
     /// The agent asked the user, who does not want it any more.
     Declined,
     /// The agent answered, and the last check of the turn had failed or the answer says that it is not done.
@@ -174,12 +176,11 @@ impl Requests {
         }
         let asked_back = self.list.last_mut().filter(|request| request.end == End::Question);
         if let Some(request) = asked_back
-            && (!is_request(&text) || is_reply(&text))
+            && (!is_request(&text) || is_reply(&text, &self.question, !found.is_empty()))
         {
-            // The work waits after "not yet".
             request.end = match () {
                 () if declines(&text) => End::Declined,
-                () if postpones(&text) => End::Question,
+                () if postpones(&text) => End::Waiting,
                 () => End::Open,
             };
             return Part::Reply { question: self.question.clone(), answer: text };
@@ -226,7 +227,7 @@ impl Requests {
             self.list.push(Request::new(stated));
         }
         let Some((request, before)) = self.list.split_last_mut() else { return };
-        if request.end == End::Question && outcomes::is_acknowledgement(answer) {
+        if request.end == End::Waiting && outcomes::is_acknowledgement(answer) {
             return;
         }
         let asked = Asked::of(&request.text);
@@ -301,16 +302,31 @@ pub(super) fn is_request(text: &str) -> bool {
     !EMPTY.contains(&words.trim_matches(|char: char| !char.is_alphanumeric()))
 }
 
-/// Whether a message answers a question of the agent: it asks for nothing by itself.
-fn is_reply(text: &str) -> bool {
-    text.chars().count() <= LONGEST_REPLY
-        && !text.starts_with('/')
-        && !["but ", "however", "aber ", "mais ", "pero "].iter().any(|word| text.to_lowercase().starts_with(word))
-        && !text.ends_with(['?', '？'])
-        && !sentences_of_line(text).any(|sentence| statements::asks_for_work(sentence.trim()))
-        && !statements::asks_something(text)
-        && !statements::is_trouble(text)
-        && !["should", " first", "also "].iter().any(|word| text.to_lowercase().contains(word))
+/// Whether a message answers a question of the agent: it asks for nothing by itself, and it agrees, refuses, states something,
+/// gives a value, or takes a word of the question up.
+fn is_reply(text: &str, question: &str, states: bool) -> bool {
+    const LEADS: [&str; 16] = [
+        "yes", "yep", "yeah", "no", "nope", "nah", "ok", "okay", "sure", "please", "ja", "nein", "oui", "sí", "not",
+        "later",
+    ];
+    let lower = text.to_lowercase();
+    let asks = sentences_of_line(text).any(|sentence| statements::asks_for_work(sentence.trim()))
+        || text.ends_with(['?', '？'])
+        || text.starts_with('/')
+        || statements::asks_something(text)
+        || statements::is_trouble(text)
+        || ["should", " first", "also "].iter().any(|word| lower.contains(word))
+        || ["but ", "however", "aber ", "mais ", "pero "].iter().any(|word| lower.starts_with(word));
+    if asks || text.chars().count() > LONGEST_REPLY {
+        return false;
+    }
+    let mut words = lower.split(|char: char| !char.is_alphanumeric()).filter(|word| !word.is_empty());
+    let leads = words.clone().next().is_some_and(|word| LEADS.contains(&word)) || postpones(text);
+    let has_value = text.bytes().any(|byte| byte.is_ascii_digit()) && !text.contains('/');
+    let is_word =
+        words.clone().count() <= 2 && !words.any(|word| ["it", "this", "that", "them", "on", "up"].contains(&word));
+    let takes_up = content_words(&lower).intersection(&content_words(&question.to_lowercase())).next().is_some();
+    leads || states || has_value || is_word || takes_up
 }
 
 /// Whether an answer puts the work off.

@@ -477,7 +477,23 @@ fn the_answer_to_a_question_goes_on_with_its_request() {
     assert_eq!(of("plain colors, no variables", "Added.").decisions, [told]);
     let waits = of("not yet", "OK.").requests;
     assert!(waits.len() == 1 && !waits[0].is_done(), "{waits:?}");
+    let pieces = [
+        ask.clone(),
+        question.clone(),
+        piece(Speaker::User, "not yet"),
+        piece(Speaker::Assistant, "OK."),
+        piece(Speaker::User, "read the docs"),
+        piece(Speaker::Assistant, "I did that."),
+    ];
+    let later = ledger(&[], &pieces).requests;
+    assert!(later.len() == 2 && !later[0].is_done() && later[1].is_done(), "{later:?}");
+    for (reply, told) in [("5433", "5433"), ("acme-kit", "acme-kit"), ("Apache 2.0", "Apache 2.0")] {
+        assert!(of(reply, "Understood.").decisions[0].starts_with(&format!("The user answered: {told} ")), "{reply}");
+    }
     for new in [
+        "tidy up the imports",
+        "read src/a.rs",
+        "rerun it",
         "no, the header should be blue first",
         "also the footer is broken on mobile",
         "plain. And add a health endpoint.",

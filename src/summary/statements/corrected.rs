@@ -32,7 +32,7 @@ fn bare(correction: &str, before: &[&str]) -> Option<String> {
         pattern(
             r"(?ix)^(?:(?:no|nope|nah|nein|non|actually|sorry|wait|oops|correction|nee|いや|不)[,:.、，]?\s?|make\s(?:it|that)\s)
               (?:(?:let'?s|let\sus|please|doch|lieber|rather|make\s(?:it|that)|use|take|it'?s|it\sis|it\sshould\sbe)\s)*
-              (?P<value>[\w./:-]*\d[\w./:-]*?)(?:\s(?P<unit>[a-z%]{1,12}))?(?:にして|です)?[.!。]?$",
+              (?P<value>[A-Za-z0-9_./:-]*[0-9][A-Za-z0-9_./:-]*?)(?:\s(?P<unit>[a-z%]{1,12}))?(?:にして|です)?[.!。]?$",
         )
     });
     let found = BARE.captures(correction)?;
@@ -140,6 +140,8 @@ mod tests {
         ] {
             assert_eq!(corrections(other, &port, 0), [""; 0], "{other}");
         }
+        assert_eq!(corrections("不,还有3个错误", &["不要超过100行。"], 0), [""; 0]);
+        assert_eq!(corrections("いや、エラーが3つあります", &["タイムアウトは30秒です。"], 0), [""; 0]);
         assert_eq!(corrections("no, use 9090", &port, 1), [""; 0], "another message came after it");
         let two = ["The staging port is 8080.", "The prod port is 9090."];
         assert_eq!(corrections("no, use 8081", &two, 0), [""; 0], "of two it is not known which one");

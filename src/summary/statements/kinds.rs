@@ -50,7 +50,8 @@ fn forbids(lower: &str) -> bool {
     let first = rest.split(|char: char| !char.is_alphanumeric()).next().unwrap_or_default();
     // "No remove this again" is a request, "no commits on Friday" is not.
     let second = rest.split_whitespace().nth(1).unwrap_or_default();
-    !OTHERS.contains(&first) && !(asks_for_work(rest) && ["this", "that", "it", "the", "them"].contains(&second))
+    let asks = asks_for_work(rest) && ["this", "that", "it", "the", "them"].contains(&second);
+    !asks && !OTHERS.contains(&first)
 }
 
 /// Whether a sentence asks for work: it begins with what is to be done.
