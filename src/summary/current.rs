@@ -80,10 +80,23 @@ impl Topic {
 
     /// Whether a project has one value of this topic. A branch with a name of its own, as the release branch, is another one.
     fn is_single_in(self, scope: &BTreeSet<String>, other: &BTreeSet<String>) -> bool {
-        const OF_WORK: [&str; 6] = ["working", "active", "development", "dev", "feature", "work"];
-        let named = |scope: &BTreeSet<String>| {
-            scope.iter().filter(|word| !OF_WORK.contains(&word.as_str())).cloned().collect::<BTreeSet<_>>()
-        };
+        const OTHERS: [&str; 13] = [
+            "release",
+            "base",
+            "default",
+            "production",
+            "staging",
+            "hotfix",
+            "target",
+            "upstream",
+            "stable",
+            "backup",
+            "demo",
+            "doc",
+            "maintenance",
+        ];
+        let named =
+            |scope: &BTreeSet<String>| OTHERS.into_iter().filter(|word| scope.contains(*word)).collect::<Vec<_>>();
         match self {
             Self::Zone | Self::Base => true,
             Self::Branch => named(scope) == named(other),

@@ -158,7 +158,7 @@ impl Ledger {
             let in_force = sentences_of_line(&request.text).filter(|sentence| !outdated.is_in(sentence));
             let in_force = in_force.collect::<String>().trim().to_owned();
             // A request may name an outdated value: "free the port 8080".
-            if !in_force.is_empty() || !statements::asks_for_work(&request.text) {
+            if !in_force.is_empty() || !statements::may_ask_for_work(&request.text) {
                 request.text = in_force;
             }
         }

@@ -13,11 +13,11 @@ use super::{
     words::Words,
 };
 pub(super) use corrected::corrections;
-pub(super) use kinds::asks_for_work;
 use kinds::{
     asks_for_rule, begins_command, begins_rule, complains, is_fact, is_question, is_rule, is_standing, is_wish, opines,
     reports_speech, reports_trouble, supposes,
 };
+pub(super) use kinds::{asks_for_work, may_ask_for_work};
 use lists::List;
 pub(super) use pasted::Paste;
 use pasted::is_log;

@@ -193,7 +193,7 @@ impl Requests {
         let states =
             found.iter().all(|it| matches!(it.kind, Kind::Note | Kind::Fact) || cues::label(&it.text).is_some());
         let only_states =
-            !found.is_empty() && states && !statements::asks_for_work(&text) && stated * 10 >= said.trim().len() * 9;
+            !found.is_empty() && states && !statements::may_ask_for_work(&text) && stated * 10 >= said.trim().len() * 9;
         if let Some(last) = self.list.last().filter(|_| only_states) {
             // While the agent works, a fact belongs to the request that it works on.
             self.stated = (last.end != End::Open).then_some(text);
@@ -310,7 +310,7 @@ fn is_reply(text: &str, question: &str, states: bool) -> bool {
         "later",
     ];
     let lower = text.to_lowercase();
-    let asks = sentences_of_line(text).any(|sentence| statements::asks_for_work(sentence.trim()))
+    let asks = sentences_of_line(text).any(|sentence| statements::may_ask_for_work(sentence.trim()))
         || text.ends_with(['?', '？'])
         || text.starts_with('/')
         || statements::asks_something(text)

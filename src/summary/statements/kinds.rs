@@ -56,10 +56,9 @@ fn forbids(lower: &str) -> bool {
 
 /// Whether a sentence asks for work: it begins with what is to be done.
 pub(in crate::summary) fn asks_for_work(said: &str) -> bool {
-    const VERBS: [&str; 76] = [
+    const VERBS: [&str; 54] = [
         "add",
         "analyze",
-        "apply",
         "build",
         "change",
         "check",
@@ -84,31 +83,18 @@ pub(in crate::summary) fn asks_for_work(said: &str) -> bool {
         "extract",
         "find",
         "fix",
-        "free",
         "generate",
-        "give",
-        "handle",
         "help",
         "implement",
         "improve",
         "install",
         "investigate",
-        "kill",
-        "list",
         "look",
-        "make",
-        "merge",
         "migrate",
         "move",
-        "open",
         "plan",
         "port",
-        "print",
-        "push",
-        "put",
-        "reduce",
         "refactor",
-        "release",
         "remove",
         "rename",
         "repair",
@@ -117,29 +103,41 @@ pub(in crate::summary) fn asks_for_work(said: &str) -> bool {
         "revert",
         "review",
         "rewrite",
-        "run",
-        "set",
-        "show",
         "simplify",
-        "split",
-        "start",
-        "stop",
-        "tell",
         "test",
         "translate",
-        "try",
         "undo",
         "update",
         "upgrade",
         "verify",
         "write",
     ];
+    let lower = said.to_lowercase();
+    let lower = without_leads(&lower);
+    let first = lower.split(|char: char| !char.is_alphanumeric()).next().unwrap_or_default();
+    let is_set_up = first == "set" && lower.starts_with("set up ");
+    (VERBS.contains(&first) || is_set_up) && label(said).is_none()
+}
+
+/// The same, also with words that begin other sentences, too: "make it", "release timing has changed". For messages that answer a
+/// question, and where nothing is lost.
+pub(in crate::summary) fn may_ask_for_work(said: &str) -> bool {
+    const VERBS: [&str; 25] = [
+        "apply", "free", "give", "handle", "kill", "list", "make", "merge", "open", "print", "push", "put", "read",
+        "reduce", "release", "rerun", "run", "set", "show", "split", "start", "stop", "tell", "tidy", "try",
+    ];
+    let lower = said.to_lowercase();
+    let first = without_leads(&lower).split(|char: char| !char.is_alphanumeric()).next().unwrap_or_default();
+    asks_for_work(said) || VERBS.contains(&first) && label(said).is_none()
+}
+
+/// A sentence without the words by which it follows on another.
+fn without_leads(lower: &str) -> &str {
     const LEADS: [&str; 22] = [
         "please", "now", "then", "yes", "yep", "yeah", "ok", "okay", "sure", "so", "and", "also", "great", "cool",
         "nice", "good", "perfect", "thanks", "no", "ja", "well", "just",
     ];
-    let lower = said.to_lowercase();
-    let mut lower = lower.as_str();
+    let mut lower = lower;
     while let Some((word, rest)) =
         lower.split_once(' ').filter(|(word, _)| LEADS.contains(&word.trim_end_matches([',', '.', '!'])))
     {
@@ -149,8 +147,7 @@ pub(in crate::summary) fn asks_for_work(said: &str) -> bool {
         }
         lower = rest.trim_start();
     }
-    let first = lower.split(|char: char| !char.is_alphanumeric()).next().unwrap_or_default();
-    VERBS.contains(&first) && label(said).is_none()
+    lower
 }
 
 /// Whether a sentence is a question, though it may have no question mark.

@@ -138,7 +138,7 @@ fn way(lower: &str, is_rule: &dyn Fn() -> bool) -> Option<Way> {
     if PERMITS.is_match(lower) && !DENIES.is_match(lower) {
         return Some(Way::Permits);
     }
-    if super::asks_for_work(lower) || lower.split_whitespace().count() <= 4 {
+    if super::may_ask_for_work(lower) || lower.split_whitespace().count() <= 4 {
         return Some(Way::Asks);
     }
     let old = REPLACES.captures(lower).filter(|_| is_rule());
