@@ -177,8 +177,13 @@ impl<'a> Items<'a> {
     pub(super) fn take_both_ends(&mut self, kind: Kind, items: Vec<(Section, String)>) {
         let room = self.cap * kind.share(self.cap) / 100;
         let all = items.len();
-        // The line that says how many are left out.
-        let gap = items.first().map_or(0, |(section, _)| self.cost(*section, &sections::left_out(all)));
+        let size: u64 = items.iter().map(|(section, text)| self.cost(*section, text)).sum();
+        if size <= room {
+            return self.take(kind, items);
+        }
+        // The line that says how many are left out. A small summary has no room for it.
+        let gap = items.first().filter(|_| self.cap >= AMPLE);
+        let gap = gap.map_or(0, |(section, _)| self.cost(*section, &sections::left_out(all)));
         let (mut used, mut first, mut last) = (gap, 0, 0);
         while first + last < all && used < room {
             // Two of three are of the first ones: the rules of the first message hold longest.
@@ -192,7 +197,10 @@ impl<'a> Items<'a> {
             };
         }
         let left_out = all - first - last;
-        let gap = items.first().filter(|_| left_out > 0).map(|(section, _)| (*section, sections::left_out(left_out)));
+        let gap = items
+            .first()
+            .filter(|_| left_out > 0 && self.cap >= AMPLE)
+            .map(|(section, _)| (*section, sections::left_out(left_out)));
         let (mut chosen, end): (Vec<_>, Vec<_>) = items
             .into_iter()
             .enumerate()
@@ -291,7 +299,7 @@ mod tests {
     #[test]
     fn of_too_many_items_both_ends_are_taken() {
         let measure = |text: &str| text.len() as u64 / 4;
-        let mut items = Items::new(1_000, None, &measure);
+        let mut items = Items::new(AMPLE, None, &measure);
         let rules = (0..500).map(|at| (Section::Constraints, format!("never touch folder number {at}"))).collect();
         items.take_both_ends(Kind::Rules, rules);
         let texts = items.texts();

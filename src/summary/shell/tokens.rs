@@ -168,6 +168,19 @@ impl Lexer<'_> {
         word.is_plain = false;
     }
 
+    /// Reads on after a character that quotes others: an escape, a quotation or a substitution that began at `from`.
+    fn quoting(&mut self, char: char, from: usize) {
+        match char {
+            '\\' => match self.next() {
+                Some('\n') | None => {}
+                Some(char) => self.push(char),
+            },
+            '\'' => self.single_quoted(),
+            '"' => self.double_quoted(),
+            _ => self.substitution(from),
+        }
+    }
+
     /// Reads the script to its end. `None` where it is too long.
     fn run(&mut self) -> Option<()> {
         while let Some(char) = self.peek() {
@@ -177,13 +190,7 @@ impl Lexer<'_> {
             let from = self.at;
             self.at += char.len_utf8();
             match char {
-                '\\' => match self.next() {
-                    Some('\n') | None => {}
-                    Some(char) => self.push(char),
-                },
-                '\'' => self.single_quoted(),
-                '"' => self.double_quoted(),
-                '$' | '`' => self.substitution(from),
+                '\\' | '\'' | '"' | '$' | '`' => self.quoting(char, from),
                 '#' if self.word.is_none() => self.skip_line(),
                 '\n' => {
                     self.compares = false;
@@ -336,13 +343,7 @@ impl Lexer<'_> {
                 _ => self.at += char.len_utf8(),
             }
             match char {
-                '\\' => match self.next() {
-                    Some('\n') | None => {}
-                    Some(char) => self.push(char),
-                },
-                '\'' => self.single_quoted(),
-                '"' => self.double_quoted(),
-                '$' | '`' => self.substitution(from),
+                '\\' | '\'' | '"' | '$' | '`' => self.quoting(char, from),
                 '*' | '?' | '[' | '{' => {
                     self.push(char);
                     self.word().is_plain = false;
