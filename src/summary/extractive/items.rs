@@ -86,6 +86,7 @@ impl Kind {
             Self::Latest => 12,
             Self::SoFar => 8,
             Self::Failures => 12,
+            Self::Requests if cap < AMPLE => 15,
             Self::Requests if cap < 3_000 => 26,
             Self::Requests => 32,
             Self::Earlier => 8,
