@@ -160,7 +160,7 @@ fn worth(sentence: &str, asked: &Asked) -> i32 {
         && sentence[1..].starts_with([')', '.'])
         && sentence[2..].starts_with(' ');
     let is_before = ["problem", "before", "issue", "option"].iter().any(|start| plain.starts_with(start));
-    // What is not done is told apart.
+    // A gap is told apart from the outcome.
     let says_nothing =
         is_short || is_row || is_option || is_before || narrates(&lower) || exclaims(&lower) || admits(&lower);
     if says_nothing || bare.ends_with([':', '?', '：', '？']) {
