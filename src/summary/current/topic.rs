@@ -1,0 +1,269 @@
+//! The topics of statements: a budget, a date, a name, an owner, and the scope that each is of.
+
+use super::subject::{FILLERS, stem};
+use crate::summary::{cues::values, words::Words};
+use regex::Regex;
+use std::{collections::BTreeSet, sync::LazyLock};
+
+/// Topics that people speak of in many words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Topic {
+    Spending,
+    Date,
+    Name,
+    Zone,
+    Duty,
+    Branch,
+    Base,
+    Phase,
+    Style,
+    Code,
+}
+
+impl Topic {
+    /// Words of a topic, by their stems. One of them has to stand in a statement.
+    const WORDS: [(Self, &'static [&'static str]); 10] = [
+        (Self::Code, &["code", "passcode", "access-code"]),
+        (Self::Name, &["codename", "label", "called", "calling", "designated", "renamed", "nickname"]),
+        (Self::Base, &["commit"]),
+        (Self::Branch, &["branch", "rebased"]),
+        (Self::Phase, &["phase", "stage", "sprint"]),
+        (Self::Zone, &["utc", "gmt", "timezone", "zone", "timestamp", "time"]),
+        (Self::Spending, &["budget", "spend", "spending", "expense", "cost", "ceiling", "cap"]),
+        (Self::Duty, &["on-call", "oncall", "pager", "escalation", "duty"]),
+        (
+            Self::Date,
+            &["deadline", "due", "date", "schedule", "scheduled", "timing", "milestone", "ship", "eta", "freeze"],
+        ),
+        (Self::Style, &["answer", "response", "reply", "replie"]),
+    ];
+
+    /// A key that is no word.
+    pub(super) fn key(self) -> &'static str {
+        match self {
+            Self::Spending => " spending",
+            Self::Date => " date",
+            Self::Name => " name",
+            Self::Zone => " zone",
+            Self::Duty => " duty",
+            Self::Branch => " branch",
+            Self::Base => " base",
+            Self::Phase => " phase",
+            Self::Style => " style",
+            Self::Code => " code",
+        }
+    }
+
+    /// Whether a project has one value of this topic. A branch with a name of its own, as the release branch, is another one.
+    pub(super) fn is_single_in(self, scope: &BTreeSet<String>, other: &BTreeSet<String>) -> bool {
+        const OTHERS: [&str; 13] = [
+            "release",
+            "base",
+            "default",
+            "production",
+            "staging",
+            "hotfix",
+            "target",
+            "upstream",
+            "stable",
+            "backup",
+            "demo",
+            "doc",
+            "maintenance",
+        ];
+        let named =
+            |scope: &BTreeSet<String>| OTHERS.into_iter().filter(|word| scope.contains(*word)).collect::<Vec<_>>();
+        match self {
+            Self::Zone | Self::Base => true,
+            Self::Branch => named(scope) == named(other),
+            _ => false,
+        }
+    }
+
+    /// Whether its values are no names, so that a name tells its scope: the budget of Berlin.
+    fn has_names_in_scope(self) -> bool {
+        matches!(self, Self::Spending | Self::Date | Self::Style | Self::Phase)
+    }
+
+    /// Whether a later statement without a scope is about the only one that there was. Of budgets and dates a project has
+    /// several.
+    pub(super) fn is_rare(self) -> bool {
+        matches!(self, Self::Name | Self::Duty | Self::Code)
+    }
+
+    /// Whether the values of a statement are of the topic.
+    fn fits(self, lower: &str, values: &BTreeSet<String>) -> bool {
+        static MONEY: LazyLock<Regex> = LazyLock::new(|| {
+            Regex::new(r"[$€£]\s?\d|\b\d[\d,.]*\s?(?:dollars|euros|usd|eur|k\b)|\b(?:hundred|thousand|million)\b")
+                .expect("fixed")
+        });
+        static DATE: LazyLock<Regex> = LazyLock::new(|| {
+            Regex::new(
+                r"\b\d{4}-\d\d-\d\d\b|\b\d{1,2}\.\d{1,2}\.|\b(?:january|february|march|april|may \d+|june|july|august|september|october|november|december|monday|tuesday|wednesday|thursday|friday|tomorrow|q[1-4])\b",
+            )
+            .expect("fixed")
+        });
+        static ZONE: LazyLock<Regex> = LazyLock::new(|| {
+            let zones = "zone|africa|america|antarctica|asia|atlantic|australia|europe|indian|pacific|etc";
+            Regex::new(&format!(
+                r"\b(?:utc|gmt|cest|pst|pdt)\b|\b(?:pacific|eastern|central|mountain)(?: standard| daylight)? time\b|\b(?:{zones})/[a-z_]+\b",
+            ))
+            .expect("fixed")
+        });
+        static CLOCK: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b\d{1,2}:\d\d\b").expect("fixed"));
+        static BRANCH: LazyLock<Regex> = LazyLock::new(|| {
+            Regex::new(r"\brebased\b|\b(?:working|current|active|our|on|to) branch\b|\bbranch(?: is\b|:)|\bbranch\b.*\b(?:unpushed|based|parked)\b")
+                .expect("fixed")
+        });
+        static CODE: LazyLock<Regex> = LazyLock::new(|| {
+            let places = PLACES.join("|");
+            Regex::new(&format!(r"\bpasscode\b|\b(?:{places})[- ](?:access[- ])?code\b")).expect("fixed")
+        });
+        static PHASE: LazyLock<Regex> =
+            LazyLock::new(|| Regex::new(r"\b(?:phase|stage|sprint) \d+ ?(?:of|/) ?\d+").expect("fixed"));
+        match self {
+            // A commit that a branch begins at. A statement that names the branch is about the branch.
+            Self::Base => {
+                let hash = |it: &String| it.len() >= 7 && it.bytes().all(|byte| byte.is_ascii_hexdigit());
+                ["base", "branched"].iter().any(|word| lower.contains(word))
+                    && values.iter().any(hash)
+                    && !values.iter().any(|value| value.contains('/'))
+            }
+            Self::Phase => PHASE.is_match(lower),
+            Self::Spending => MONEY.is_match(lower),
+            Self::Date => DATE.is_match(lower),
+            // A time of the day is an appointment.
+            Self::Zone => ZONE.is_match(lower) && !CLOCK.is_match(lower),
+            Self::Style => STYLE.is_match(lower),
+            // The branch that the work is on, not one that something is forbidden for or that is to be made.
+            Self::Branch => {
+                BRANCH.is_match(lower)
+                    && !["never", "do not", "don't", "create", "make"].iter().any(|start| lower.starts_with(start))
+                    && values.iter().any(|value| value.contains(['/', '-']))
+            }
+            // A code that opens something, not the code of a program.
+            Self::Code => {
+                let opens = |value: &String| {
+                    value.bytes().any(|byte| byte.is_ascii_digit())
+                        && value.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+                };
+                CODE.is_match(lower) && values.iter().any(opens)
+            }
+            Self::Name | Self::Duty => !values.is_empty(),
+        }
+    }
+}
+
+/// Words for the things that a code opens.
+const PLACES: [&str; 12] = [
+    "access",
+    "vault",
+    "door",
+    "gate",
+    "pin",
+    "login",
+    "security",
+    "maintenance",
+    "entry",
+    "staging",
+    "contact",
+    "lock",
+];
+
+/// Words for the style of an answer.
+pub(super) static STYLE: LazyLock<Regex> = LazyLock::new(|| {
+    let words =
+        "terse|playful|warm|formal|informal|brief|concise|light|casual|friendly|verbose|detailed|short|long|style|tone";
+    Regex::new(&format!(r"\b(?:{words})\b")).expect("fixed")
+});
+/// Whether a sentence gives a value for a topic.
+pub(in crate::summary) fn has_topic(sentence: &str, lower: &str) -> bool {
+    topic(lower, &values(sentence, true)).is_some()
+}
+/// The topic of a statement, in small letters, and its scope.
+pub(super) fn topic(lower: &str, values: &BTreeSet<String>) -> Option<(Topic, BTreeSet<String>)> {
+    // Most sentences have no word of any topic.
+    static ANY: LazyLock<Words> = LazyLock::new(|| {
+        let verbs = &["switched", "launch", "release", "land"];
+        Words::new(Topic::WORDS.iter().flat_map(|(_, words)| *words).chain(verbs))
+    });
+    if !ANY.are_in(lower) {
+        return None;
+    }
+    let words: Vec<String> = lower.split_whitespace().map(stem).collect();
+    let found = Topic::WORDS.iter().find_map(|(topic, of_topic)| {
+        let places: Vec<usize> = (0..words.len()).filter(|at| of_topic.contains(&words[*at].as_str())).collect();
+        (!places.is_empty() && topic.fits(lower, values)).then_some((*topic, *of_topic, places))
+    });
+    let (topic, of_topic, places) = found.or_else(|| by_verbs(lower, &words, values))?;
+    let mut scope = BTreeSet::new();
+    let is_value = |word: &String| match topic.has_names_in_scope() {
+        true => topic.fits(word, values),
+        false => values.contains(word),
+    };
+    let content = |word: &String| {
+        word.len() > 2
+            && !FILLERS.contains(&word.as_str())
+            && !of_topic.contains(&word.as_str())
+            && !is_value(word)
+            && !word.chars().any(|char| char.is_ascii_digit())
+    };
+    for at in places {
+        // Up to four words before a word of the topic, and the one after "for" or "of".
+        scope.extend(words[at.saturating_sub(4)..at].iter().filter(|word| content(word)).cloned());
+        let after = words.get(at + 1..).unwrap_or_default();
+        if after.first().is_some_and(|word| matches!(word.as_str(), "for" | "of")) {
+            scope.extend(after.iter().filter(|word| content(word)).take(1).cloned());
+        }
+        // Something is called, renamed or designated: its name follows the verb.
+        if topic == Topic::Name && words[at].ends_with(['d', 'g']) {
+            scope.extend(after.iter().take(2).filter(|word| content(word)).cloned());
+        }
+    }
+    match topic {
+        Topic::Date => {
+            scope.extend(words.iter().filter(|word| RELEASES.contains(&word.as_str())).cloned());
+            // The launch party is not the launch.
+            let named = words.windows(2).filter(|pair| RELEASES.contains(&pair[0].as_str()) && content(&pair[1]));
+            scope.extend(named.map(|pair| pair[1].clone()));
+        }
+        Topic::Code => {
+            let parts = words.iter().flat_map(|word| word.split('-'));
+            scope = parts.filter(|word| PLACES.contains(word)).map(str::to_owned).collect();
+        }
+        Topic::Phase => scope.extend(words.iter().filter(|word| content(word)).cloned()),
+        _ => {}
+    }
+    let scope = scope.iter().flat_map(|word| word.split('-')).map(scope_word).filter(|word| !word.is_empty());
+    Some((topic, scope.map(str::to_owned).collect()))
+}
+
+/// Words for the events that dates are of.
+const RELEASES: [&str; 3] = ["launch", "release", "freeze"];
+
+/// Topics that a verb tells, where no noun does.
+fn by_verbs(
+    lower: &str,
+    words: &[String],
+    values: &BTreeSet<String>,
+) -> Option<(Topic, &'static [&'static str], Vec<usize>)> {
+    let at = |word: &str| words.iter().position(|it| it == word);
+    if lower.contains("switched") && lower.contains("development") && values.iter().any(|value| value.contains('/')) {
+        return Some((Topic::Branch, &[], vec![at("switched")?]));
+    }
+    if Topic::Date.fits(lower, values) {
+        let place = at("launch").or_else(|| at("release")).or_else(|| at("land"))?;
+        return Some((Topic::Date, &[], vec![place]));
+    }
+    None
+}
+
+/// Words of one scope that people use for each other.
+fn scope_word(word: &str) -> &str {
+    match word {
+        "travel" | "field" | "journey" => "trip",
+        "documentation" | "handbook" => "doc",
+        "effort" | "product" => "project",
+        _ => word,
+    }
+}
