@@ -3,6 +3,7 @@
 
 mod calls;
 mod folders;
+mod options;
 mod programs;
 mod runs;
 mod tokens;

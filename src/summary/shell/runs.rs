@@ -3,6 +3,7 @@
 
 use super::{
     folders::{self, Folders},
+    options::{NAMED_VARIANTS, PLACES, PLANS, REDUCING, VALUED, VARIANTS, lists},
     programs,
     tokens::{Command, Join, Word},
 };
@@ -16,6 +17,10 @@ pub(in crate::summary) struct Run {
     pub exit: ExitCode,
     /// The folder that it runs in, if the script names it.
     folder: Option<String>,
+    /// Options that make another variant of the work, with their values, in order: `--release`.
+    variant: Vec<String>,
+    /// Options that leave a part of the work out: `--no-verify`.
+    reduced: Vec<String>,
 }
 
 /// The meaning of the exit code of a script for one of its programs.
@@ -166,36 +171,6 @@ const COMMANDED: [&str; 27] = [
     "task",
 ];
 
-/// Options whose value is the folder or the cluster that a program works in. The first name of a line is the program; an empty
-/// one stands for all.
-const PLACES: [(&[&str], &[&str]); 2] = [
-    (&[], &["-C", "--prefix", "--cwd", "--directory"]),
-    (&["kubectl", "helm", "oc"], &["-n", "--namespace", "--context"]),
-];
-
-/// Options whose value says nothing of the work.
-const VALUED: [(&[&str], &[&str]); 5] = [
-    (&[], &["-t"]),
-    (&["pytest"], &["-n", "-p", "-o", "-c", "--maxfail", "--durations", "--tb", "--timeout", "--dist"]),
-    (&["make", "ninja", "cargo", "ctest", "gradle"], &["-j", "--jobs"]),
-    (&["git"], &["-m", "-am", "-F", "--message", "-c", "--author"]),
-    (&["gh"], &["-b", "-F", "-B", "-H", "--body", "--body-file", "--title", "--base", "--head"]),
-];
-
-/// Options by which a program only says what it would do. `-n` is one for few programs: it is a number, a name or the end of
-/// a check elsewhere.
-const PLANS: [(&[&str], &[&str]); 9] = [
-    (&[], &["--dry-run"]),
-    (&["make", "gmake", "ninja"], &["-n", "--just-print", "--recon"]),
-    (&["rsync"], &["-n"]),
-    (&["cargo"], &["--no-run", "--list"]),
-    (&["pytest"], &["--collect-only", "--co"]),
-    (&["jest", "npm", "pnpm", "yarn"], &["--listTests", "--list"]),
-    (&["mvn", "mvnw", "gradle", "gradlew"], &["-DskipTests", "-m"]),
-    (&["just", "nox", "tox", "playwright", "vitest"], &["--list", "-l"]),
-    (&["phpunit", "ctest", "catch2"], &["--list-tests", "-N"]),
-];
-
 /// Commands of git whose `-n` means `--dry-run`.
 const PLANNED_BY_GIT: [&str; 6] = ["add", "clean", "fetch", "mv", "push", "rm"];
 
@@ -211,7 +186,13 @@ const OTHERS: [&str; 5] = ["--version", "--help", "--abort", "--quit", "--skip"]
 impl Run {
     /// The use of a tool that is no shell.
     pub(in crate::summary) fn of_tool(tool: &str, argument: &str) -> Self {
-        Self { words: vec![tool.to_lowercase(), argument.to_owned()], exit: ExitCode::Own, folder: None }
+        Self {
+            words: vec![tool.to_lowercase(), argument.to_owned()],
+            exit: ExitCode::Own,
+            folder: None,
+            variant: Vec::new(),
+            reduced: Vec::new(),
+        }
     }
 
     /// The same run, ended before it could say whether it works.
@@ -264,7 +245,10 @@ impl Run {
         let (folder, of_failed) = (self.folder.as_deref(), failed.folder.as_deref());
         // A check of a folder is one of the folders in it.
         let is_wider = self.checks() && folders::is_inside(of_failed, folder);
-        if !folders::may_be_same(folder, of_failed) && !is_wider {
+        if !folders::may_be_same(folder, of_failed) && !is_wider || self.variant != failed.variant {
+            return false;
+        }
+        if self.reduced.iter().any(|option| !failed.reduced.contains(option)) {
             return false;
         }
         if let (Some((script, arguments)), Some((failed, with))) = (self.script(), failed.script()) {
@@ -411,13 +395,6 @@ fn options_of_shell(commands: &[Command]) -> ShellOptions {
     options
 }
 
-/// Whether a table has an option for a program.
-fn lists(table: &[(&[&str], &[&str])], program: &str, option: &str) -> bool {
-    table
-        .iter()
-        .any(|(programs, options)| (programs.is_empty() || programs.contains(&program)) && options.contains(&option))
-}
-
 /// The program and the arguments of a command.
 fn run_of(command: &Command, folders: &Folders) -> Option<Run> {
     let (program, arguments) = command.words.split_first()?;
@@ -440,6 +417,7 @@ fn run_of(command: &Command, folders: &Folders) -> Option<Run> {
     let mut place: Option<Option<String>> = None;
     let named = |word: Option<&Word>| word.filter(|word| word.is_plain).and_then(|word| folders.within(&word.text));
     let mut exit = ExitCode::Own;
+    let (mut variant, mut reduced) = (Vec::new(), Vec::new());
     let mut rest = arguments.iter();
     while let Some(word) = rest.next() {
         let text = word.text.as_str();
@@ -447,25 +425,32 @@ fn run_of(command: &Command, folders: &Folders) -> Option<Run> {
         let of_git =
             option == "-n" && name == "git" && words.get(1).is_some_and(|it| PLANNED_BY_GIT.contains(&it.as_str()));
         match text {
-            _ if lists(&PLANS, name, option) || of_git => {
+            _ if lists(PLANS, name, option) || of_git => {
                 if !["none", "false"].contains(&value.unwrap_or_default()) {
                     exit = ExitCode::DryRun;
                 }
             }
             // Only `git -C dir commit` names a folder.
-            _ if lists(&PLACES, name, text) && !(name == "git" && words.len() > 1) => place = Some(named(rest.next())),
-            _ if value.is_some() && lists(&PLACES, name, option) => {
+            _ if lists(PLACES, name, text) && !(name == "git" && words.len() > 1) => place = Some(named(rest.next())),
+            _ if value.is_some() && lists(PLACES, name, option) => {
                 place = Some(value.filter(|_| word.is_plain).and_then(|value| folders.within(value)));
             }
             "-j" | "--jobs" if rest.as_slice().first().is_none_or(|next| next.text.parse::<u32>().is_err()) => {}
-            _ if lists(&VALUED, name, text) => drop(rest.next()),
+            _ if lists(VALUED, name, text) => drop(rest.next()),
+            _ if lists(VARIANTS, name, option) => variant.push(text.to_owned()),
+            _ if lists(REDUCING, name, option) => reduced.push(text.to_owned()),
+            _ if lists(NAMED_VARIANTS, name, option) => {
+                let value = value.or_else(|| rest.next().map(|word| word.text.as_str()));
+                variant.push(format!("{option}={}", value.unwrap_or_default()));
+            }
             "run" if runs_scripts && words.len() == 1 => {}
             _ if text.starts_with('-') && !OTHERS.contains(&text) => {}
             _ => words.push(text.to_owned()),
         }
     }
+    variant.sort_unstable();
     let folder = place.unwrap_or_else(|| folders.named().map(str::to_owned));
-    Some(Run { words, exit, folder: folder.filter(|_| name != "cd") })
+    Some(Run { words, exit, folder: folder.filter(|_| name != "cd"), variant, reduced })
 }
 
 #[cfg(test)]
@@ -586,6 +571,9 @@ mod tests {
             ("timeout 60 bash ./x.sh", "bash x.sh"),
             ("script -q -c 'bash /r/x.sh' /dev/null", "./x.sh"),
             ("uv run python3 tools/x.py a", "python x.py a"),
+            ("cargo test --release", "cargo test x --release"),
+            ("terraform apply -auto-approve -var-file=prod.tfvars", "terraform apply -var-file prod.tfvars"),
+            ("git push", "git push --no-verify"),
         ] {
             assert!(covers(worked, failed), "{worked} | {failed}");
         }
@@ -608,6 +596,10 @@ mod tests {
             ("kubectl -n test apply x", "kubectl -n prod apply x"),
             ("python b.py", "python a.py"),
             ("bash x.sh a", "bash x.sh b"),
+            ("cargo build", "cargo build --release"),
+            ("cargo test --features a", "cargo test --features=b"),
+            ("terraform apply -var-file=dev.tfvars", "terraform apply -var-file=prod.tfvars"),
+            ("git commit --no-verify -m x", "git commit -m x"),
         ] {
             assert!(!covers(worked, failed), "{worked} | {failed}");
         }
