@@ -123,7 +123,7 @@ fn is_past(lower: &str) -> bool {
     });
     static CHANGED: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(
-            r"\bwas (?:changed|moved|raised|set|renamed|switched|updated|bumped|increased|lowered|reduced)\b|\bnow\b",
+            r"\bwas (?:changed|moved|raised|set|pushed|renamed|switched|updated|bumped|increased|lowered|reduced)\b|\bnow\b",
         )
         .expect("fixed")
     });
@@ -193,6 +193,8 @@ mod tests {
             ("The platform migration is at phase 3 of 6.", "Migration progress: phase 4 of 6."),
             ("Base commit for the current work is 7f8fbee.", "We branched from commit bbbe5ce."),
             ("Budget cap is $331 total.", "Never let total spending pass $318 without explicit approval."),
+            ("The meeting is on Tuesday.", "The meeting got moved to Thursday."),
+            ("The meeting is on Tuesday.", "The meeting was moved to Thursday."),
             ("Der Port ist 4711.", "Korrektur: Der Port ist jetzt 9000."),
             ("ポートは4711です。", "ポートは9000です。"),
             ("The project codename is LANTERN-101.", "We refer to the project by the codename HARBOR-202."),

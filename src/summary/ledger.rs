@@ -15,7 +15,7 @@ use super::{
     heard::{Said, Speaker},
     prose::sentences_of_line,
     sections::Section,
-    statements::{self, Kind, Statement},
+    statements::{self, Initials, Kind, Statement},
     todo,
 };
 use crate::{
@@ -33,13 +33,13 @@ pub(super) struct Held {
     /// Whether an earlier summary has it.
     pub carried: bool,
     /// The words that tell what a rule is about.
-    words: Vec<String>,
+    words: Initials,
 }
 
 impl Held {
     fn new(statement: Statement, carried: bool) -> Self {
         let is_rule = statement.kind <= Kind::Wish;
-        let words = if is_rule { statements::words(&statement.text.to_lowercase()) } else { Vec::new() };
+        let words = if is_rule { Initials::of(&statement.text.to_lowercase()) } else { Initials::default() };
         Self { statement, carried, words }
     }
 }
@@ -52,6 +52,10 @@ pub(super) struct Ledger {
     /// Rules in instructions of the project.
     pub instructions: Vec<String>,
     pub requests: Vec<Request>,
+    /// The first thing that the user asked for.
+    pub goal: Option<String>,
+    /// Things to do that the user told of.
+    pub tasks: Vec<String>,
     pub decisions: Vec<String>,
     pub failures: Vec<Failure>,
     pub todos: Vec<Todo>,
@@ -106,17 +110,19 @@ impl Ledger {
 
     /// Leaves out of requests, outcomes and decisions what a later statement replaced.
     fn leave_outdated_out(&mut self) {
-        let Self { requests, decisions, outdated, .. } = self;
+        let Self { requests, decisions, outdated, goal, tasks, .. } = self;
         // A request goes on without the sentence that a later one corrects. The first one has the goal.
         let first = requests.first().map(|request| request.text.clone());
-        for request in requests.iter_mut().filter(|request| outdated.is_in(&request.text)) {
-            let in_force = sentences_of_line(&request.text).filter(|sentence| !outdated.is_in(sentence));
+        let texts = requests.iter_mut().map(|request| &mut request.text).chain(goal);
+        for text in texts.filter(|text| outdated.is_in(text)) {
+            let in_force = sentences_of_line(text).filter(|sentence| !outdated.is_in(sentence));
             let in_force = in_force.collect::<String>().trim().to_owned();
             // A request may name an outdated value: "free the port 8080".
-            if !in_force.is_empty() || !statements::may_ask_for_work(&request.text) {
-                request.text = in_force;
+            if !in_force.is_empty() || !statements::may_ask_for_work(text) {
+                *text = in_force;
             }
         }
+        tasks.retain(|task| !outdated.is_in(task));
         requests.retain(|request| !request.text.is_empty());
         if requests.is_empty() {
             requests.extend(first.map(Request::new));

@@ -12,7 +12,7 @@ use super::{
     prose::{lines, sentences_of_line},
     words::Words,
 };
-pub(super) use corrected::corrections;
+pub(super) use corrected::{LOOKED_AT as CORRECTED, corrections};
 use kinds::{
     asks_for_rule, begins_command, begins_rule, complains, is_fact, is_question, is_rule, is_standing, is_wish, opines,
     reports_speech, reports_trouble, supposes,
@@ -27,7 +27,7 @@ use std::{
     ops::Range,
     sync::LazyLock,
 };
-pub(super) use withdrawn::{withdrawals, words};
+pub(super) use withdrawn::{Initials, withdrawals};
 
 /// A statement of the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +47,8 @@ pub(super) enum Kind {
     Note,
     /// A fact with values: numbers, names, dates, addresses.
     Fact,
+    /// A message that asked for nothing, in words that nothing else is known of.
+    Told,
 }
 
 /// The longest statement, in characters.
@@ -266,6 +268,22 @@ pub(super) fn statement(said: &str) -> Option<Statement> {
         () => return None,
     };
     Some(Statement { kind, text: text.split_whitespace().collect::<Vec<_>>().join(" ") })
+}
+
+/// Whether a sentence says that something is to be done: "still to sort out: the photographer".
+pub(super) fn is_task(text: &str) -> bool {
+    static OPEN: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(
+            r"(?ix)^(?:todo|to\sdo|to-do|fixme|open|pending|outstanding|offen|pendiente|à\sfaire)\s?[:：]
+              | \bstill\s(?:to|needs?\sto|have\sto|has\sto|open|pending|outstanding|missing)\b | \b(?:have|has)\syet\sto\b
+              | ^(?:please\s)?remind\s(?:me|us)\b | \b(?:don't|do\snot)\s(?:let\sme\s)?forget\sto\b
+              | \b(?:is|are|have|has)\s?(?:not|n't)\s(?:\w+\s){0,6}yet\b
+              | \b(?:muss|müssen|steht|stehen|ist|sind)\snoch\b | \bnoch\s(?:offen|aus|zu\serledigen)\b
+              | \b(?:queda|quedan|falta|faltan|pendientes?)\b | \bil\sreste\b | \bà\sfaire\b",
+        )
+        .expect("a fixed pattern")
+    });
+    OPEN.is_match(&text.replace('’', "'"))
 }
 
 /// A line without the mark of a list, a heading or a quotation. Bold text keeps its marks.

@@ -126,13 +126,24 @@ pub(super) fn subject(lower: &str) -> (BTreeSet<String>, &'static str, usize) {
         let end = lower[subject.end()..].find(" to ").map_or(lower.len(), |at| subject.end() + at + " to ".len());
         return (words.filter(|word| !FILLERS.contains(&word.as_str())).collect(), "is", end);
     }
-    const ENDS: [(&str, &str); 17] = [
+    const ENDS: [(&str, &str); 28] = [
         (" is ", "is"),
         (" are ", "is"),
         (" was ", "is"),
         (" = ", "is"),
         (": ", "is"),
         (" moved to ", "is"),
+        (" got moved to ", "is"),
+        (" was moved to ", "is"),
+        (" is moved to ", "is"),
+        (" has moved to ", "is"),
+        (" has been moved to ", "is"),
+        (" got changed to ", "is"),
+        (" was changed to ", "is"),
+        (" has changed to ", "is"),
+        (" has been changed to ", "is"),
+        (" was pushed to ", "is"),
+        (" wurde auf ", "is"),
         (" changed to ", "is"),
         (" stays ", "is"),
         (" ist ", "is"),
@@ -145,8 +156,9 @@ pub(super) fn subject(lower: &str) -> (BTreeSet<String>, &'static str, usize) {
         (" hat ", "has"),
         (" costs ", "costs"),
     ];
-    let end = ENDS.iter().filter_map(|(end, verb)| Some((lower.find(end)?, end.len(), *verb))).min();
-    let Some((end, len, verb)) = end else { return (BTreeSet::new(), "", lower.len()) };
+    // The longest of those that begin at one place: "was moved to" and no "was".
+    let found = ENDS.iter().filter_map(|(end, verb)| Some((lower.find(end)?, std::cmp::Reverse(end.len()), *verb)));
+    let Some((end, std::cmp::Reverse(len), verb)) = found.min() else { return (BTreeSet::new(), "", lower.len()) };
     let words = lower[..end].split_whitespace().map(stem);
     (words.filter(|word| !word.is_empty() && !FILLERS.contains(&word.as_str())).collect(), verb, end + len)
 }

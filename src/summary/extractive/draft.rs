@@ -96,7 +96,13 @@ impl<'a> Draft<'a> {
     /// The goal: that of the previous summary, else the first request.
     pub(super) fn goal(&self) -> Option<&str> {
         let earlier = self.earlier(Section::Goal).next();
-        earlier.or_else(|| self.ledger.requests.first().map(|request| request.text.as_str()))
+        let first = || self.ledger.requests.first().map(|request| request.text.as_str());
+        earlier.or(self.ledger.goal.as_deref().filter(|goal| !goal.is_empty())).or_else(first)
+    }
+
+    /// The goal in one line. One that is only the name of a command says what it was about.
+    pub(super) fn goal_line(&self) -> Option<String> {
+        self.goal().map(|goal| self.with_order(goal))
     }
 
     fn earlier(&self, section: Section) -> impl Iterator<Item = &str> {
@@ -155,8 +161,7 @@ impl<'a> Draft<'a> {
             items.take(Kind::Wish, [(Section::Context, format!("{WISH}\"{}\"", clip(wish, chars)))]);
         }
         let goals: Vec<String> = self.earlier(Section::Goal).take(3).map(|goal| clip(goal, 600)).collect();
-        let goals =
-            if goals.is_empty() { self.goal().map(|goal| self.with_order(goal)).into_iter().collect() } else { goals };
+        let goals = if goals.is_empty() { self.goal_line().into_iter().collect() } else { goals };
         items.take(Kind::Goal, goals.into_iter().map(|goal| (Section::Goal, goal)));
         // Rules first to last: the oldest rule is as valid as the newest.
         let (carried, new): (Vec<_>, Vec<_>) = ledger.statements.iter().partition(|held| held.carried);
@@ -181,6 +186,8 @@ impl<'a> Draft<'a> {
         };
         items.take(Kind::Open, todo(TodoState::Doing).map(|text| (Section::InProgress, text)));
         items.take(Kind::Open, todo(TodoState::Open).map(|text| (Section::NextSteps, text)));
+        let tasks = ledger.tasks.iter().filter(|task| !self.is_done(task));
+        items.take(Kind::Open, tasks.map(|task| (Section::NextSteps, clip(task, 240))));
         // The request of a split turn comes after the steps that were listed before it.
         if self.goes_on || self.request.span.turn_prefix().is_empty() {
             items.take(Kind::Open, ledger.next.iter().map(|step| (Section::NextSteps, step.clone())));
@@ -194,11 +201,11 @@ impl<'a> Draft<'a> {
         self.requests(items, cap);
         let finished = self.earlier(Section::NextSteps).filter(|step| ledger.todos.is_empty() && self.is_done(step));
         let earlier = self.earlier(Section::Done).map(str::to_owned).chain(finished.map(str::to_owned));
-        items.take_newest(Kind::Earlier, earlier.map(|line| (Section::Done, clip(&line, 320))));
         let goes_on = |line: &&str| ledger.requests.iter().all(|request| request.text != ledger::asked(line));
         let open = self.earlier(Section::InProgress).filter(goes_on);
         let section = |line: &str| if self.is_done(line) { Section::Done } else { Section::InProgress };
         items.take_newest(Kind::Earlier, open.map(|line| (section(line), clip(line, 320))));
+        items.take_newest(Kind::Earlier, earlier.map(|line| (Section::Done, clip(&line, 320))));
         items.take_newest(Kind::Earlier, todo(TodoState::Done).map(|text| (Section::Done, text)));
         items.take(Kind::Instructions, self.instructions().into_iter().map(|rule| (Section::Constraints, rule)));
         let past =

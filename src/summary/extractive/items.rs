@@ -134,7 +134,7 @@ impl<'a> Items<'a> {
         let of_kind: u64 = self.items.iter().filter(|item| item.kind == kind).map(|item| item.tokens).sum();
         // Two thirds for facts, so that there is always something of what was actually said. A small summary is facts.
         let all = self.cap * between(self.cap, 95, 67) / 100;
-        let share = (self.cap * kind.share(self.cap) / 100).max(kind.least());
+        let share = (self.cap * kind.share(self.cap) / 100).max(kind.least()) + self.inherited(kind);
         let mut left = share.saturating_sub(of_kind).min(all.saturating_sub(used));
         let mut misses = 0;
         for (section, text) in items {
@@ -167,6 +167,15 @@ impl<'a> Items<'a> {
             self.known.insert(text.to_lowercase());
             self.items.push(Item { kind, section, text, tokens });
         }
+    }
+
+    /// The tokens that requests of earlier summaries have beside their share: those that the requests since leave.
+    fn inherited(&self, kind: Kind) -> u64 {
+        if kind != Kind::Earlier {
+            return 0;
+        }
+        let used: u64 = self.items.iter().filter(|item| item.kind == Kind::Requests).map(|item| item.tokens).sum();
+        (self.cap * Kind::Requests.share(self.cap) / 100).saturating_sub(used)
     }
 
     /// Whether a text is a part of the goal.

@@ -9,7 +9,8 @@ use crate::{
 
 /// The sentences of a summary.
 pub(super) fn of(history: &Draft<'_>, prefix: &Draft<'_>, files: &FileLists) -> Clean {
-    let goal = history.goal().or_else(|| prefix.goal()).unwrap_or("The conversation so far");
+    let goal = history.goal_line().or_else(|| prefix.goal_line());
+    let goal = goal.as_deref().unwrap_or("The conversation so far");
     let requests = || prefix.ledger.requests.iter().rev().chain(history.ledger.requests.iter().rev());
     let latest = requests().next();
     let asked = latest.map(|request| clip(&request.text, 90)).filter(|asked| clip(goal, 90) != *asked);

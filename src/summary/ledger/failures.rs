@@ -247,6 +247,11 @@ fn is_misuse(line: &str) -> bool {
     SIGNS.is_match(line)
 }
 
+/// Whether the result of a failed call says that the program was used in an invalid way.
+pub(super) fn was_misused(piece: &Said) -> bool {
+    is_misuse(telling_line(&piece.text))
+}
+
 /// Whether a line says only that a command failed.
 fn only_failed(line: &str) -> bool {
     let lower = line.to_lowercase();

@@ -13,7 +13,7 @@ const LONGEST_DECISION: usize = 240;
 /// A request, by which the sentences of its answer are weighed.
 pub(super) struct Asked {
     words: HashSet<String>,
-    is_question: bool,
+    pub is_question: bool,
 }
 
 impl Asked {
@@ -22,6 +22,12 @@ impl Asked {
         let asks = ["why ", "what ", "how ", "when ", "where ", "who ", "which ", "is ", "are ", "does ", "do "];
         let is_question = request.trim_end().ends_with(['?', '？']) || asks.iter().any(|ask| lower.starts_with(ask));
         Self { words: content_words(&lower), is_question }
+    }
+
+    /// Whether an answer is about the request.
+    pub(super) fn is_about(&self, answer: &str) -> bool {
+        const SHARED: usize = 2;
+        content_words(&answer.to_lowercase()).intersection(&self.words).take(SHARED).count() == SHARED
     }
 }
 
@@ -129,16 +135,43 @@ pub(super) fn asks_back(answer: &str) -> bool {
     const SHORT: usize = 240;
     const CHOICES: [&str; 7] =
         ["do you want", "would you like", "which ", "shall i", "should i", "want me to", "would you prefer"];
-    let answer = answer.trim().trim_end_matches(['*', '_']);
+    let (answer, offers) = without_options(answer);
     let last = answer.lines().last().unwrap_or_default().to_lowercase();
     answer.ends_with(['?', '？'])
         && !claims_success(answer)
-        && (answer.chars().count() <= SHORT || CHOICES.iter().any(|choice| last.contains(choice)))
+        && (offers || answer.chars().count() <= SHORT || CHOICES.iter().any(|choice| last.contains(choice)))
+}
+
+/// The question at the end of an answer.
+pub(super) fn question(answer: &str) -> &str {
+    let (answer, _) = without_options(answer);
+    sentences(answer).last().unwrap_or(answer)
+}
+
+/// An answer without the options after its question, and whether it has some.
+fn without_options(answer: &str) -> (&str, bool) {
+    let is_option = |line: &str| {
+        let bare = line.trim().trim_start_matches(['*', '_']);
+        item(line.trim()).is_some() || bare.get(1..).is_some_and(|rest| rest.starts_with([')', '.']))
+    };
+    let bare = |text: &str| text.trim_end().trim_end_matches(['*', '_']).len();
+    let whole = answer[..bare(answer)].trim();
+    let mut rest = whole;
+    while let Some((before, line)) = rest.rsplit_once('\n')
+        && (line.trim().is_empty() || is_option(line))
+    {
+        rest = before;
+        let before = &before[..bare(before)];
+        if before.ends_with(['?', '？']) {
+            return (before, true);
+        }
+    }
+    (whole, false)
 }
 
 /// Whether a sentence only says that the checks pass.
-pub(super) fn only_checks(sentence: &str) -> bool {
-    worth(sentence, &Asked::of("")) == ONLY_CHECKS
+pub(super) fn only_checks(sentence: &str, asked: &Asked) -> bool {
+    worth(sentence, asked) == ONLY_CHECKS
 }
 
 /// The worth of a sentence that only says that the checks pass: nothing of the request.
@@ -166,12 +199,15 @@ fn worth(sentence: &str, asked: &Asked) -> i32 {
     if says_nothing || bare.ends_with([':', '?', '：', '？']) {
         return 0;
     }
-    if ["tests pass", "all tests", "lint is", "tests are green"].iter().any(|word| lower.contains(word)) {
+    const MOST_SHARED: usize = 3;
+    let shared = content_words(&lower).intersection(&asked.words).take(MOST_SHARED).count() as i32;
+    let tells_checks =
+        ["tests pass", "all tests", "lint is", "tests are green"].iter().any(|word| lower.contains(word));
+    // The checks may be all that was asked for.
+    if tells_checks && shared < 2 {
         return ONLY_CHECKS;
     }
     let labelled = ["root cause", "solution", "resolved", "ursache"].iter().any(|label| plain.starts_with(label));
-    const MOST_SHARED: usize = 3;
-    let shared = content_words(&lower).intersection(&asked.words).take(MOST_SHARED).count() as i32;
     let corrects = shared > 0 && CORRECTS.stand_in(&lower);
     2 + i32::from(claims_result(unconditional(&lower))) * 2
         + i32::from(labelled) * 3
@@ -399,7 +435,29 @@ fn exclaims(lower: &str) -> bool {
 
 /// Whether an answer says no more than that it was heard.
 pub(super) fn is_acknowledgement(answer: &str) -> bool {
-    exclaims(&answer.trim().to_lowercase())
+    // A longer one says something.
+    const LONGEST: usize = 160;
+    // "OK, the trip is booked" says something.
+    const MOST_WORDS: usize = 5;
+    static PROMISES: LazyLock<regex::Regex> = LazyLock::new(|| {
+        regex::Regex::new(
+            r"(?x)^(?:(?:ok(?:ay)?|sure|alright|great|perfect|ja|gut|klar|alles\sklar|vale|claro)[,.!]\s)?(?:
+                (?:i'll|i\swill)\s(?:remember|keep|note|make\ssure|remind|bear|follow|stick|do\s(?:that|so|it)|use\sthat|take|add\sit\sto\smy)\b
+              | (?:will\sdo|thanks|thank\syou|noted|got\sit|understood|acknowledged|makes\ssense|good\sto\sknow|sounds\sgood|fair\senough|continuing|duly\snoted)\b
+              | (?:alles\sklar|verstanden|notiert|danke|geht\sklar|merke\sich\smir|ist\snotiert|mache\sich|wird\sgemacht)\b
+              | (?:de\sacuerdo|entendido|anotado|gracias|tomo\snota|lo\srecordaré|d'accord|compris|c'est\snoté|capito|entendi|anotei)\b
+              | понял|хорошо|了解|好的|明白|收到|わかりました|承知|알겠습니다 )",
+        )
+        .expect("a fixed pattern")
+    });
+    let answer = answer.trim();
+    let promises = |sentence: &str| {
+        let lower = sentence.trim().to_lowercase().replace('’', "'");
+        exclaims(&lower) && lower.split_whitespace().count() <= MOST_WORDS
+            || PROMISES.is_match(&lower) && !claims_result(&lower)
+    };
+    let mut parts = answer.split_inclusive(['.', '!', '。', '！']).map(str::trim).filter(|part| !part.is_empty());
+    answer.chars().count() <= LONGEST && parts.all(promises)
 }
 
 /// Whether a sentence says that something is not done or does not work. Code says nothing, and neither does a condition.

@@ -4,11 +4,11 @@ use super::{
     Failure, Held, LAST_COMMAND, LEFT_OFF, Ledger, Sources, asked,
     failures::{self, Worked},
     outcomes,
-    requests::{Part, Requests, Turn, is_request, without_pastes},
+    requests::{Gathered, Part, Requests, Turn, is_request, without_pastes},
 };
 use crate::summary::{
     heard::{Said, Speaker},
-    prose::clip,
+    prose::{clip, sentences_of_line},
     sections::{self, Section},
     statements::{self, Kind, Statement},
 };
@@ -110,7 +110,8 @@ impl<'a> Reading<'a> {
             self.turn_ended();
         }
         let Self { mut ledger, requests, statements, withdrawn, .. } = self;
-        (ledger.requests, ledger.so_far) = requests.into_parts();
+        let Gathered { list, goal, so_far } = requests.gathered();
+        (ledger.requests, ledger.goal, ledger.so_far) = (list, goal, so_far);
         Read { ledger, statements, withdrawn, announcing }
     }
 
@@ -124,11 +125,39 @@ impl<'a> Reading<'a> {
             self.decide(&format!("The user answered: {answer} (asked: {question})"));
         }
         self.withdrawn.extend(take_back(&mut self.statements, said, &found));
-        let before: Vec<&str> = self.statements.iter().map(|held| held.statement.text.as_str()).collect();
-        let corrected = statements::corrections(said, &before, self.newest);
+        // Those of the message before, and some before them.
+        let start = self.statements.len().saturating_sub(statements::CORRECTED).min(self.newest);
+        let before: Vec<&str> = self.statements[start..].iter().map(|held| held.statement.text.as_str()).collect();
+        let corrected = statements::corrections(said, &before, self.newest - start);
         self.newest = self.statements.len();
         let corrected = corrected.into_iter().map(|text| Statement { kind: Kind::Note, text });
-        self.statements.extend(corrected.chain(found).map(|statement| Held::new(statement, false)));
+        corrected.chain(found).for_each(|statement| self.state(statement));
+    }
+
+    /// Takes a statement of the user in.
+    fn state(&mut self, statement: Statement) {
+        if statement.kind > Kind::Wish && statements::is_task(&statement.text) {
+            self.ledger.tasks.push(statement.text);
+        } else {
+            self.statements.push(Held::new(statement, false));
+        }
+    }
+
+    /// Takes a message in that asked for nothing: its sentences that are no statements yet.
+    fn tell(&mut self, said: &str) {
+        let known: Vec<String> =
+            self.statements[self.newest..].iter().map(|held| held.statement.text.to_lowercase()).collect();
+        let is_known = |sentence: &str| {
+            let lower = sentence.to_lowercase();
+            known.iter().any(|it| it.contains(&lower) || lower.contains(it.as_str()))
+        };
+        let sentences: Vec<&str> = match said.chars().count() <= LONGEST_TOLD && known.is_empty() {
+            true => vec![said],
+            false => sentences_of_line(said).map(str::trim).filter(|it| !is_known(it)).collect(),
+        };
+        for text in sentences.into_iter().filter(|text| text.split_whitespace().count() > 1 || !text.is_ascii()) {
+            self.state(Statement { kind: Kind::Told, text: clip(text, LONGEST_ANSWER) });
+        }
     }
 
     fn decide(&mut self, decision: &str) {
@@ -139,7 +168,9 @@ impl<'a> Reading<'a> {
     fn turn_ended(&mut self) {
         let turn = std::mem::take(&mut self.turn);
         let number = self.requests.count();
-        self.requests.turn_ended(&turn);
+        if let Some(told) = self.requests.turn_ended(&turn) {
+            self.tell(&told);
+        }
         if turn.end().is_some_and(outcomes::claims_success) {
             self.ledger.failures.iter_mut().for_each(|failure| failure.turn_succeeded(number));
         }
@@ -181,6 +212,9 @@ const MOST_FAILURES: usize = 400;
 /// Longest end of the output of a command, in characters.
 const LONGEST_END: usize = 120;
 
+/// Longest message that is held as one statement, in characters.
+const LONGEST_TOLD: usize = 160;
+
 /// Longest answer of the user to a question of the agent, in characters.
 const LONGEST_ANSWER: usize = 400;
 
@@ -191,19 +225,14 @@ fn bare_answer(text: &str) -> &str {
     text.split_once(". You can now continue with").map_or(text, |(answer, _)| answer)
 }
 
-/// Whether a call asked the user.
+/// Whether a call asked the user. A tool with a shorter name may ask something else, as an oracle or a search: it asks the user
+/// where it has a list of questions and no text.
 fn is_of_question(label: &str) -> bool {
-    const TOOLS: [&str; 7] = [
-        "askuserquestion",
-        "ask_user_question",
-        "ask",
-        "ask_user",
-        "question",
-        "request_user_input",
-        "ask_followup_question",
-    ];
-    let tool = label.split(' ').next().unwrap_or_default().to_lowercase();
-    TOOLS.contains(&&*tool)
+    const TOOLS: [&str; 5] =
+        ["askuserquestion", "ask_user_question", "ask_user", "request_user_input", "ask_followup_question"];
+    const OF_LISTS: [&str; 2] = ["ask", "question"];
+    let lower = label.to_lowercase();
+    TOOLS.contains(&lower.split(' ').next().unwrap_or_default()) || OF_LISTS.contains(&lower.trim())
 }
 
 /// The request of an earlier summary that the conversation goes on with: without a new message of the user, or with one that asks
@@ -250,7 +279,7 @@ fn carried(section: Section, text: &str) -> Option<Held> {
         return None;
     }
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let kind = statements::statement(&text).map_or(Kind::Note, |it| it.kind);
+    let kind = statements::statement(&text).map_or(Kind::Told, |it| it.kind);
     let kind = if rule { kind.min(Kind::Wish) } else { kind.max(Kind::Note) };
     Some(Held::new(Statement { kind, text }, true))
 }

@@ -20,6 +20,8 @@ pub(in crate::summary) struct Request {
     /// The sentence of the answer that says what is not done.
     pub gap: Option<String>,
     end: End,
+    /// Whether an earlier summary has it.
+    carried: bool,
 }
 
 /// The end of the turn of a request.
@@ -37,20 +39,24 @@ enum End {
     Waiting,
     /// The agent asked the user, who does not want it any more.
     Declined,
+    /// The agent acknowledged it and did nothing yet.
+    Promised,
     /// The agent answered, and the last check of the turn had failed or the answer says that it is not done.
     NotDone,
+    /// It asked for nothing, and the agent acknowledged it.
+    Told,
     /// The agent answered.
     Done,
 }
 
 impl Request {
     pub(super) fn new(text: String) -> Self {
-        Self { text, outcome: None, gap: None, end: End::Open }
+        Self { text, outcome: None, gap: None, end: End::Open, carried: false }
     }
 
     /// Whether nothing of it is open: its turn ended with an answer that says nothing of a gap, or the user went on to others.
     pub(in crate::summary) fn is_done(&self) -> bool {
-        matches!(self.end, End::Done | End::Declined)
+        matches!(self.end, End::Done | End::Declined | End::Told)
     }
 
     /// Whether the user went on without it, though it is not done.
@@ -101,6 +107,10 @@ impl<'a> Turn<'a> {
     pub(super) fn result(&mut self, piece: &Said, failed: bool) {
         self.called();
         self.worked |= !failed;
+        // An invalid use of a check says nothing of the work.
+        if failed && failures::was_misused(piece) {
+            return;
+        }
         if failed || failures::is_hidden_failure(piece) {
             self.failing.extend(piece.runs.iter().filter(|run| run.checks()).cloned());
         } else if !self.failing.is_empty() {
@@ -130,10 +140,21 @@ const LONGEST_REPLY: usize = 160;
 /// Later requests that were done, after which a stopped one and an open question are left off: the user went on without them.
 const WENT_ON: usize = 3;
 
+/// Requests before a new one that it may ask for again in other words.
+const LOOKED_BACK: usize = 8;
+
 /// The requests of a conversation, as it is read.
 #[derive(Debug, Default)]
 pub(super) struct Requests {
     list: Vec<Request>,
+    /// The texts of all requests.
+    asked: HashSet<String>,
+    /// The number of requests so far.
+    count: usize,
+    /// The first request, which may be asked for again later.
+    first: Option<String>,
+    /// Messages that asked for nothing.
+    told: HashSet<String>,
     /// A message that only states facts. It is a request if the agent then does something about it.
     stated: Option<String>,
     /// The outcomes so far.
@@ -142,16 +163,30 @@ pub(super) struct Requests {
     so_far: Vec<String>,
     /// The newest question of the agent.
     question: String,
+    /// Whether the user has not answered it.
+    is_asked: bool,
+}
+
+/// The requests of a conversation that was read.
+pub(super) struct Gathered {
+    /// From the oldest to the newest.
+    pub list: Vec<Request>,
+    /// The first thing that the user asked for.
+    pub goal: Option<String>,
+    /// The results that the agent told in the last turn.
+    pub so_far: Vec<String>,
 }
 
 impl Requests {
     /// Those of a conversation that goes on with a request of an earlier summary.
     pub(super) fn going_on_with(request: Option<String>) -> Self {
-        Self { list: request.into_iter().map(Request::new).collect(), ..Self::default() }
+        let list: Vec<Request> =
+            request.into_iter().map(|text| Request { carried: true, ..Request::new(text) }).collect();
+        Self { count: list.len(), list, ..Self::default() }
     }
 
-    /// The requests, from the oldest to the newest, and the results that the agent told in the last turn.
-    pub(super) fn into_parts(mut self) -> (Vec<Request>, Vec<String>) {
+    /// The requests of the whole conversation.
+    pub(super) fn gathered(mut self) -> Gathered {
         let mut done = 0;
         for request in self.list.iter_mut().rev() {
             done += usize::from(request.end == End::Done);
@@ -160,12 +195,40 @@ impl Requests {
                 _ => {}
             }
         }
-        (self.list, self.so_far)
+        // A conversation in which nothing is asked for is about the first thing that is told.
+        if self.list.iter().any(|request| request.end != End::Told) {
+            self.list.retain(|request| request.end != End::Told);
+        } else {
+            self.list.truncate(1);
+        }
+        let goal = self.first.filter(|first| !self.told.contains(first));
+        let goal = goal.or_else(|| self.list.first().map(|request| request.text.clone()));
+        Gathered { list: self.list, goal, so_far: self.so_far }
     }
 
     /// The number of requests so far, by which the turns are told apart.
     pub(super) fn count(&self) -> usize {
-        self.list.len()
+        self.count
+    }
+
+    fn push(&mut self, text: String) {
+        self.count += 1;
+        self.is_asked = false;
+        if self.list.is_empty() && self.first.is_none() {
+            self.first = Some(text.clone());
+        }
+        self.asked.insert(text.clone());
+        self.list.push(Request::new(text));
+    }
+
+    /// Leaves out requests that a new one asks for again.
+    fn leave_out_repeated(&mut self, text: &str) {
+        if self.asked.contains(text) {
+            self.list.retain(|request| request.text != text);
+        }
+        let mut newest = self.list.split_off(self.list.len().saturating_sub(LOOKED_BACK));
+        newest.retain(|request| !(request.is_stopped() && is_again(&request.text, text)));
+        self.list.append(&mut newest);
     }
 
     /// Takes a message of the user in. `found`: the statements in it.
@@ -174,16 +237,31 @@ impl Requests {
         if text.is_empty() {
             return Part::Nothing;
         }
-        let asked_back = self.list.last_mut().filter(|request| request.end == End::Question);
-        if let Some(request) = asked_back
-            && (!is_request(&text) || is_reply(&text, &self.question, !found.is_empty()))
-        {
-            request.end = match () {
-                () if declines(&text) => End::Declined,
-                () if postpones(&text) => End::Waiting,
-                () => End::Open,
-            };
-            return Part::Reply { question: self.question.clone(), answer: text };
+        let asked_back = self.list.last_mut().filter(|_| self.is_asked);
+        if let Some(request) = asked_back {
+            if !is_request(&text) || is_reply(&text, &self.question, !found.is_empty()) {
+                self.is_asked = false;
+                request.end = match request.end {
+                    End::Question if declines(&text) => End::Declined,
+                    End::Question if postpones(&text) => End::Waiting,
+                    end if declines(&text) || postpones(&text) => end,
+                    _ => End::Open,
+                };
+                let reply = Part::Reply { question: self.question.clone(), answer: text };
+                // The name of a command says nothing of the work.
+                if let Part::Reply { answer, .. } = &reply
+                    && is_bare_command(&request.text)
+                {
+                    let order = clip(&format!("{} – {answer}", request.text), LONGEST);
+                    let command = std::mem::replace(&mut request.text, order.clone());
+                    self.first = self.first.take().map(|first| if first == command { order } else { first });
+                }
+                return reply;
+            }
+            // "Yes, and add a test": both are worked on.
+            if agrees(&text) {
+                request.end = End::Open;
+            }
         }
         if !is_request(&text) || text.starts_with("[Image: ") && !text.contains("] ") {
             return Part::Nothing;
@@ -200,8 +278,8 @@ impl Requests {
             return Part::Nothing;
         }
         self.stated = None;
-        self.list.retain(|request| request.text != text && !(request.is_stopped() && is_again(&request.text, &text)));
-        self.list.push(Request::new(text));
+        self.leave_out_repeated(&text);
+        self.push(text);
         self.so_far.clear();
         Part::Request
     }
@@ -209,31 +287,45 @@ impl Requests {
     /// Takes in what the agent says before the end of its turn.
     pub(super) fn told(&mut self, said: &str) {
         if let Some(request) = self.list.last_mut().filter(|_| self.stated.is_none()) {
-            let outcome = outcomes::outcome(said, &Asked::of(&request.text), &self.reported);
+            let asked = Asked::of(&request.text);
+            let outcome = outcomes::outcome(said, &asked, &self.reported);
+            // That the checks pass says less than the sentence before it.
+            let outcome = outcome.filter(|new| request.outcome.is_none() || !outcomes::only_checks(new, &asked));
             request.outcome = outcome.or(request.outcome.take());
         }
         self.so_far.extend(outcomes::results(said));
     }
 
-    /// Takes the end of a turn in. The last answer says what came of its request, and of those that joined it.
-    pub(super) fn turn_ended(&mut self, turn: &Turn<'_>) {
-        let Some(answer) = turn.end() else { return };
+    /// Takes the end of a turn in. The last answer says what came of its request, and of those that joined it. Returns the
+    /// message that the turn answered, if it asked for nothing and the agent only acknowledged it.
+    pub(super) fn turn_ended(&mut self, turn: &Turn<'_>) -> Option<String> {
+        let answer = turn.end()?;
         let gap = outcomes::gap(answer);
+        let is_acknowledged = !turn.acted && outcomes::is_acknowledgement(answer);
         if let Some(stated) = self.stated.take() {
             let acts = turn.acted || gap.is_some() || outcomes::claims_success(answer);
             if !acts || outcomes::is_acknowledgement(answer) {
-                return;
+                return None;
             }
-            self.list.push(Request::new(stated));
+            self.push(stated);
         }
-        let Some((request, before)) = self.list.split_last_mut() else { return };
+        let (request, before) = self.list.split_last_mut()?;
         if request.end == End::Waiting && outcomes::is_acknowledgement(answer) {
-            return;
+            return None;
         }
         let asked = Asked::of(&request.text);
+        let is_fresh = request.end == End::Open && !request.carried && request.outcome.is_none();
+        if is_acknowledged && is_fresh && !asked.is_question {
+            request.end = if asks_for_something(&request.text) { End::Promised } else { End::Told };
+            let told = Some(request.text.clone()).filter(|_| request.end == End::Told);
+            self.told.extend(told.clone());
+            return told;
+        }
         let last = outcomes::last_outcome(answer, &asked, &self.reported);
         // That the checks pass at last says less than the sentence before it.
-        let earlier = request.outcome.take().filter(|_| last.as_deref().is_none_or(outcomes::only_checks));
+        let is_less = |last: &str| outcomes::only_checks(last, &asked);
+        let earlier = request.outcome.take().filter(|_| last.as_deref().is_none_or(is_less));
+        let is_answered = asked.is_question && last.is_some();
         request.outcome = earlier.or(last);
         self.reported.extend(request.outcome.clone());
         let denies = |text: &str| outcomes::denies(&text.to_lowercase());
@@ -242,20 +334,23 @@ impl Requests {
             outcomes::claims_result(&lower) && !outcomes::denies(&lower)
         });
         let is_denied = gap.is_some() || !succeeds && request.outcome.as_deref().is_some_and(denies);
+        // A request of an earlier summary may not be the one that is answered.
+        let is_other = request.carried && !outcomes::claims_success(answer) && !asked.is_about(answer);
+        self.is_asked = outcomes::asks_back(answer);
         request.end = match () {
-            () if outcomes::asks_back(answer) => End::Question,
-            () if !turn.failing.is_empty() || is_denied => End::NotDone,
+            () if self.is_asked && !is_answered => End::Question,
+            () if !turn.failing.is_empty() || is_denied || is_other => End::NotDone,
             () => End::Done,
         };
-        if request.end == End::Question {
-            let last = sentences(answer).last().unwrap_or(answer.trim());
-            self.question = clip(last, LONGEST_REPLY);
+        if self.is_asked {
+            self.question = clip(outcomes::question(answer), LONGEST_REPLY);
         }
         let is_new = |gap: &String| request.outcome.as_ref().is_none_or(|outcome| !outcome.contains(gap.as_str()));
         request.gap = gap.filter(is_new);
         let end = request.end;
         let joined = before.iter_mut().rev().take_while(|request| request.end == End::Open);
         joined.for_each(|request| request.end = end);
+        None
     }
 
     /// Takes in that the user stopped the agent.
@@ -326,7 +421,35 @@ fn is_reply(text: &str, question: &str, states: bool) -> bool {
     let is_word =
         words.clone().count() <= 2 && !words.any(|word| ["it", "this", "that", "them", "on", "up"].contains(&word));
     let takes_up = content_words(&lower).intersection(&content_words(&question.to_lowercase())).next().is_some();
-    leads || states || has_value || is_word || takes_up
+    // "B) the second one"
+    let chooses = text.get(1..).is_some_and(|rest| rest.starts_with([')', ':']));
+    leads || chooses || states || has_value || is_word || takes_up
+}
+
+/// Whether a message asks for work, an answer or help, or reports that something does not work.
+fn asks_for_something(text: &str) -> bool {
+    text.starts_with(['/', '!', '['])
+        || text.starts_with("Pasted output: ")
+        || text.ends_with(['?', '？'])
+        || statements::is_trouble(text)
+        || sentences_of_line(text).map(str::trim).any(|sentence| {
+            let lower = sentence.to_lowercase();
+            statements::may_ask_for_work(sentence)
+                || statements::asks_something(sentence)
+                || ["please ", "bitte ", "can you ", "could you "].iter().any(|start| lower.starts_with(start))
+        })
+}
+
+/// Whether a request is only the name of a command.
+fn is_bare_command(text: &str) -> bool {
+    text.starts_with('/') && !text.contains(char::is_whitespace)
+}
+
+/// Whether a message begins by agreeing.
+fn agrees(text: &str) -> bool {
+    const LEADS: [&str; 10] = ["yes", "yep", "yeah", "ok", "okay", "sure", "ja", "oui", "sí", "absolutely"];
+    let lower = text.to_lowercase();
+    LEADS.contains(&lower.split(|char: char| !char.is_alphanumeric()).next().unwrap_or_default())
 }
 
 /// Whether an answer puts the work off.
@@ -385,4 +508,166 @@ pub(super) fn without_pastes(text: &str) -> String {
         return format!("Pasted output: {}", first.unwrap_or_default());
     }
     kept.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Ledger, Sources};
+    use super::*;
+    use crate::{
+        redact::Clean,
+        summary::{heard::Speaker, sections::Section, statements::Kind},
+    };
+
+    /// The facts of a conversation: requests and answers in turn. An answer after a call begins with "$ ".
+    fn read(previous: &[(Section, String)], turns: &[&str]) -> Ledger {
+        let piece = |speaker: Speaker, text: &str| Said::new(speaker, Clean::assembled("x"), Clean::assembled(text));
+        let mut pieces = Vec::new();
+        for (at, text) in turns.iter().enumerate() {
+            match text.strip_prefix("$ ") {
+                Some(text) => {
+                    pieces.push(piece(Speaker::Call, "make"));
+                    pieces.push(piece(Speaker::Assistant, text));
+                }
+                None if at % 2 == 0 => pieces.push(piece(Speaker::User, text)),
+                None => pieces.push(piece(Speaker::Assistant, text)),
+            }
+        }
+        let clean = |text: &str| Clean::assembled(text);
+        Ledger::of(&Sources { previous, said: &pieces, entries: &[], goes_on: false, todo_tools: &[], clean: &clean })
+    }
+
+    fn states(ledger: &Ledger) -> Vec<(&str, bool)> {
+        ledger.requests.iter().map(|request| (request.text.as_str(), request.is_done())).collect()
+    }
+
+    #[test]
+    fn a_message_that_asks_for_nothing_and_is_acknowledged_is_a_statement() {
+        for (said, answer) in [
+            ("Tabs over spaces in this repo.", "OK."),
+            ("I love spicy food.", "Got it, I'll remember that."),
+            ("Tamsin reports to Okafor.", "Thanks for telling me!"),
+            ("Prefiero los trenes de noche.", "Entendido."),
+        ] {
+            let found = read(&[], &["Plan the trip.", "The trip is planned.", said, answer]);
+            assert_eq!(states(&found), [("Plan the trip.", true)], "{said}");
+            let held: Vec<_> = found.statements.iter().map(|held| held.statement.text.as_str()).collect();
+            assert_eq!(held, [said]);
+        }
+        for (asks, answer, done) in [
+            ("Fix the parser.", "OK.", false),
+            ("Please book the cabin.", "Will do.", false),
+            ("The build is broken again", "Noted.", false),
+            ("Do you like jazz?", "Yes!", true),
+            ("Tabs over spaces in this repo.", "$ OK.", true),
+            ("Tabs over spaces in this repo.", "Tabs are set in the config of the editor.", true),
+        ] {
+            let found = read(&[], &["Plan the trip.", "The trip is planned.", asks, answer]);
+            assert_eq!(states(&found)[1..], [(asks, done)], "{answer}");
+        }
+        let found = read(&[], &["I love spicy food.", "OK.", "My name is ada.", "OK."]);
+        assert_eq!((found.requests.len(), found.goal.as_deref()), (1, Some("I love spicy food.")));
+        let found = read(&[], &["I love spicy food.", "OK.", "Plan the trip.", "OK, the trip to Rome is planned."]);
+        assert_eq!((states(&found), found.goal.as_deref()), (vec![("Plan the trip.", true)], Some("Plan the trip.")));
+        let long = format!("The port is 4711. {} We eat at noon.", "It rains a lot here in the north. ".repeat(5));
+        let found = read(&[], &["Plan the trip.", "The trip is planned.", &long, "OK."]);
+        let held: Vec<_> = found.statements.iter().map(|held| (held.statement.kind, &*held.statement.text)).collect();
+        assert!(held.len() > 1 && held[0].0 == Kind::Fact && held[0].1.starts_with("The port is 4711."), "{held:?}");
+        assert!(held[1..].iter().all(|(kind, text)| *kind == Kind::Told && !text.contains("4711")), "{held:?}");
+    }
+
+    #[test]
+    fn a_message_about_something_that_is_to_be_done_is_a_task() {
+        for task in [
+            "We have yet to find a photographer.",
+            "Still to sort out: the flowers.",
+            "Remind me to call the bank tomorrow.",
+            "TODO: the flowers for table 4",
+            "Die Einladungen sind noch offen.",
+            "Queda pendiente el alquiler del coche.",
+            "We haven't booked the hotel yet.",
+        ] {
+            let found = read(&[], &["Plan the wedding.", "The wedding is planned.", task, "OK."]);
+            assert_eq!((found.tasks, found.requests.len()), (vec![task.to_owned()], 1), "{task}");
+        }
+        let found = read(&[], &["Plan it.", "It is planned.", "Never push to main yet.", "OK."]);
+        assert_eq!((found.tasks.len(), found.statements.len()), (0, 1), "a rule");
+    }
+
+    #[test]
+    fn a_question_is_answered_though_an_offer_follows() {
+        let explained = "The comment in line 366 refers to the old lock. Want me to update the comment?";
+        let asked = ["Can you explain the comment?", explained, "Fix the parser.", "Fixed it."];
+        assert_eq!(states(&read(&[], &asked))[0], ("Can you explain the comment?", true));
+        let offered = "With a counter. Want me to implement it?";
+        let later = ["List the options of a counter.", offered, "yes, and add a test", "Added the counter and a test."];
+        assert!(states(&read(&[], &later))[0].1, "the user agreed");
+        let other = ["List the options of a counter.", offered, "Fix the parser.", "Fixed it."];
+        assert!(!states(&read(&[], &other))[0].1);
+        let options = "**What would you like to brainstorm?**\n\nA) a new hook\nB) a new command";
+        let found = read(&[], &["/brainstorm", options, "B) a hook for the end of a session", "Added the hook."]);
+        assert_eq!(states(&found), [("/brainstorm – B) a hook for the end of a session", true)]);
+        assert_eq!(found.goal.as_deref(), Some("/brainstorm – B) a hook for the end of a session"));
+        assert!(found.decisions[0].ends_with("(asked: What would you like to brainstorm?)"), "{found:?}");
+    }
+
+    #[test]
+    fn the_goal_stays_though_its_request_is_repeated() {
+        let found =
+            read(&[], &["Fix the parser.", "Fixed it.", "Why is it slow?", "It copies.", "Fix the parser.", "Done."]);
+        assert_eq!(found.goal.as_deref(), Some("Fix the parser."));
+        assert_eq!(states(&found).last(), Some(&("Fix the parser.", true)));
+    }
+
+    #[test]
+    fn a_carried_request_is_done_by_an_answer_about_it() {
+        let previous = [(Section::InProgress, "Port the lexer tests".to_owned())];
+        let after = |answer: &str| {
+            let clean = |text: &str| Clean::assembled(text);
+            let said = [Said::new(Speaker::Assistant, Clean::assembled("x"), Clean::assembled(answer))];
+            let sources = Sources {
+                previous: &previous,
+                said: &said,
+                entries: &[],
+                goes_on: false,
+                todo_tools: &[],
+                clean: &clean,
+            };
+            Ledger::of(&sources).requests[0].is_done()
+        };
+        assert!(after("The lexer tests run on the new parser.") && after("Everything is fixed and merged."));
+        assert!(!after("The config is odd, I stop here."));
+    }
+
+    #[test]
+    fn the_sentence_about_a_request_outweighs_that_the_checks_pass() {
+        let outcome = |turns: &[&str]| read(&[], turns).requests[0].outcome.clone().unwrap_or_default();
+        let renamed = "Renamed `FindSession` to `FindLegacySession`.";
+        let clean = |text: &str| Clean::assembled(text);
+        let piece = |speaker, text: &str| Said::new(speaker, Clean::assembled("x"), Clean::assembled(text));
+        let said = [
+            piece(Speaker::User, "Rename the method."),
+            piece(Speaker::Assistant, renamed),
+            piece(Speaker::Call, "make"),
+            piece(Speaker::Assistant, "All tests pass and lint is clean."),
+        ];
+        let sources =
+            Sources { previous: &[], said: &said, entries: &[], goes_on: false, todo_tools: &[], clean: &clean };
+        assert_eq!(Ledger::of(&sources).requests[0].outcome.as_deref(), Some(renamed));
+        let asked = ["Run the smoke tests again.", "## Both Smoke Tests Passed\n\nThe key fix: it was reinstalled."];
+        assert_eq!(outcome(&asked), "Both Smoke Tests Passed");
+        let asked = ["Run the smoke tests again.", "The library was stale. All smoke tests pass again."];
+        assert_eq!(outcome(&asked), "All smoke tests pass again.");
+    }
+
+    #[test]
+    fn thousands_of_stopped_requests_are_read_in_time() {
+        let mut requests = Requests::default();
+        for at in 0..20_000 {
+            requests.heard(&format!("Implement the {at} th endpoint of the service, with its tests and its docs"), &[]);
+            requests.stopped();
+        }
+        let texts: HashSet<String> = requests.list.iter().map(|request| request.text.clone()).collect();
+        assert!(texts.len() < 20_000 && requests.count() == 20_000);
+    }
 }

@@ -193,6 +193,8 @@ fn the_answer_to_a_question_is_a_decision() {
         )
     };
     assert_eq!(ledger(&[], &[asked]).decisions, ["The user answered: \"Which database?\"=\"SQLite\""]);
+    let of = |label: &str| ledger(&[], &[result(false, label)]).decisions.len();
+    assert_eq!((of("ask"), of("question"), of("ask how to deploy"), of("question How?")), (1, 1, 0, 0));
 }
 
 #[test]

@@ -443,6 +443,8 @@ fn run_of(command: &Command, folders: &Folders) -> Option<Run> {
                 let value = value.or_else(|| rest.next().map(|word| word.text.as_str()));
                 variant.push(format!("{option}={}", value.unwrap_or_default()));
             }
+            // The toolchain of `cargo +nightly test` says nothing of the work.
+            _ if text.starts_with('+') && words.len() == 1 => {}
             "run" if runs_scripts && words.len() == 1 => {}
             _ if text.starts_with('-') && !OTHERS.contains(&text) => {}
             _ => words.push(text.to_owned()),
@@ -574,6 +576,7 @@ mod tests {
             ("cargo test --release", "cargo test x --release"),
             ("terraform apply -auto-approve -var-file=prod.tfvars", "terraform apply -var-file prod.tfvars"),
             ("git push", "git push --no-verify"),
+            ("cargo +1.96.0 test", "cargo test"),
         ] {
             assert!(covers(worked, failed), "{worked} | {failed}");
         }

@@ -1,4 +1,5 @@
-//! Corrections that do not name their subject: "no, use 9090" after "the port is 8080", "we are on Postgres 16 now".
+//! Corrections that do not name their subject: "no, use 9090" after "the port is 8080", "we are on Postgres 16 now", "make that 4
+//! attempts rather than 6".
 
 use crate::summary::{cues::values, prose::sentences_of_line};
 use regex::Regex;
@@ -11,7 +12,7 @@ const LONGEST: usize = 80;
 const MOST_SENTENCES: usize = 48;
 
 /// Statements before the correction that it may name.
-const LOOKED_AT: usize = 12;
+pub(in crate::summary) const LOOKED_AT: usize = 12;
 
 /// The statements that the sentences of a message correct, with the new value in the place of the old one. `before`: the
 /// statements so far, the newest last; those of the message before begin at `latest`.
@@ -19,7 +20,8 @@ pub(in crate::summary) fn corrections(said: &str, before: &[&str], latest: usize
     let sentences = said.lines().flat_map(sentences_of_line).map(str::trim).take(MOST_SENTENCES);
     let short = sentences.filter(|it| it.chars().count() <= LONGEST);
     let of_sentence = |sentence: &str| {
-        let told = || before.iter().rev().take(LOOKED_AT).find_map(|old| named(sentence, old));
+        let newest = || before.iter().rev().take(LOOKED_AT);
+        let told = || newest().find_map(|old| named(sentence, old)).or_else(|| swapped(sentence, newest()));
         bare(sentence, before.get(latest..).unwrap_or_default()).or_else(told)
     };
     short.filter_map(of_sentence).collect()
@@ -66,6 +68,36 @@ fn named(correction: &str, statement: &str) -> Option<String> {
     (name(statement, &old) == Some(thing)).then(|| replaced(statement, &new)).flatten()
 }
 
+/// The statement with the new value of a correction that names the old one, too: "make that 4 attempts rather than 6". It is about
+/// the only statement with the old value.
+fn swapped<'a>(correction: &str, before: impl Iterator<Item = &'a &'a str>) -> Option<String> {
+    static SWAPS: LazyLock<Regex> = LazyLock::new(|| {
+        pattern(
+            r"(?ix)(?:rather\sthan|instead\sof|and\snot|,\snot|no\slonger|not|statt|anstatt|nicht\s(?:mehr\s)?|au\slieu\sde|en\slugar\sde|en\svez\sde)\s(?P<old>[A-Za-z0-9_.:/-]+)",
+        )
+    });
+    let told = with_digits(correction);
+    let found = SWAPS.captures_iter(&told).find(|found| found["old"].bytes().any(|byte| byte.is_ascii_digit()))?;
+    let old = only_number(&found["old"])?;
+    let others: Vec<String> = numbers(&told).filter(|value| *value != old && shape(value) == shape(&old)).collect();
+    let [new] = others.as_slice() else { return None };
+    let mut about = before.filter(|statement| only_number(statement).as_ref() == Some(&old));
+    let statement = about.next().filter(|_| about.next().is_none())?;
+    replaced(statement, new)
+}
+
+/// A text with the words of small numbers as digits.
+fn with_digits(text: &str) -> String {
+    const WORDS: [&str; 13] =
+        ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"];
+    let digits = |word: &str| {
+        let bare = word.trim_end_matches(['.', ',', '!']);
+        let number = WORDS.iter().position(|it| bare.eq_ignore_ascii_case(it))?;
+        Some(format!("{number}{}", &word[bare.len()..]))
+    };
+    text.split(' ').map(|word| digits(word).unwrap_or_else(|| word.to_owned())).collect::<Vec<_>>().join(" ")
+}
+
 /// A statement with another value, if it has one value once.
 fn replaced(statement: &str, new: &str) -> Option<String> {
     let old = only_number(statement).filter(|old| old != new)?;
@@ -79,12 +111,16 @@ fn pattern(text: &str) -> Regex {
 /// The value with digits in a text that has one such value.
 fn only_number(text: &str) -> Option<String> {
     static WIDE: LazyLock<Regex> = LazyLock::new(|| pattern(r"\d[\d.,]*"));
-    let has_digit = |value: &String| value.bytes().any(|byte| byte.is_ascii_digit());
-    let mut found = values(text, true).into_iter().filter(has_digit);
+    let mut found = numbers(text);
     let (value, more) = (found.next()?, found.next());
     // Writing without blanks has no words around its numbers.
     let value = if value.is_ascii() { value } else { WIDE.find(&value)?.as_str().to_owned() };
     more.is_none().then_some(value)
+}
+
+/// The values with digits in a text.
+fn numbers(text: &str) -> impl Iterator<Item = String> {
+    values(text, true).into_iter().filter(|value| value.bytes().any(|byte| byte.is_ascii_digit()))
 }
 
 /// The form of a value: numbers are of one form, versions of another.
@@ -140,6 +176,18 @@ mod tests {
         ] {
             assert_eq!(corrections(other, &port, 0), [""; 0], "{other}");
         }
+        for (said, old, new) in [
+            ("Make that 4 attempts rather than six.", "The budget is 6 attempts.", "The budget is 4 attempts."),
+            ("I meant 9090, not 8080", "The port is 8080.", "The port is 9090."),
+            ("Nimm 90 statt 84.", "Der Beitrag liegt bei 84 Euro.", "Der Beitrag liegt bei 90 Euro."),
+        ] {
+            let before = ["The team has 5 people.", old, "We eat at noon."];
+            assert_eq!(corrections(said, &before, 3), [new], "{said}");
+        }
+        for other in ["not 8080 again", "I see 3 errors, not 4", "use 9090 or 9091, not 8080", "fix 2 of them, not 5"] {
+            assert_eq!(corrections(other, &port, 1), [""; 0], "{other}");
+        }
+        assert_eq!(corrections("I meant 9090, not 8080", &["A listens on 8080.", "B is on 8080."], 2), [""; 0]);
         assert_eq!(corrections("不,还有3个错误", &["不要超过100行。"], 0), [""; 0]);
         assert_eq!(corrections("いや、エラーが3つあります", &["タイムアウトは30秒です。"], 0), [""; 0]);
         assert_eq!(corrections("no, use 9090", &port, 1), [""; 0], "another message came after it");

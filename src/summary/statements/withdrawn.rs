@@ -11,8 +11,33 @@ use std::sync::LazyLock;
 pub(in crate::summary) struct Withdrawal {
     /// The sentence.
     pub text: String,
-    words: Vec<String>,
+    words: Initials,
     way: Way,
+}
+
+/// Words with the set of their first letters. Words with other first letters are others, so most comparisons end early.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(in crate::summary) struct Initials {
+    words: Vec<String>,
+    letters: u64,
+}
+
+impl Initials {
+    /// The words of a rule or of a sentence about one, in small letters.
+    pub(in crate::summary) fn of(lower: &str) -> Self {
+        let words = words(lower);
+        let first = |word: &String| word.chars().next().map_or(0, |char| 1 << (char as u32 % u64::BITS));
+        Self { letters: words.iter().map(first).fold(0, |all, letter| all | letter), words }
+    }
+
+    /// Whether each word is one of others.
+    fn are_in(&self, others: &Self) -> bool {
+        self.letters & !others.letters == 0 && self.words.iter().all(|word| others.has(word))
+    }
+
+    fn has(&self, word: &str) -> bool {
+        self.words.iter().any(|it| is_same(word, it))
+    }
 }
 
 /// The way in which a sentence takes a rule back.
@@ -49,8 +74,8 @@ pub(in crate::summary) fn withdrawals(said: &str, found: &[Statement]) -> Vec<Wi
         } else {
             lower.len()
         };
-        let words = words(lower[..end].split(" then ").next().unwrap_or_default());
-        (!words.is_empty()).then(|| Withdrawal { text: sentence.to_owned(), words, way })
+        let words = Initials::of(lower[..end].split(" then ").next().unwrap_or_default());
+        (!words.words.is_empty()).then(|| Withdrawal { text: sentence.to_owned(), words, way })
     };
     let short = sentences.take(MOST_SENTENCES).filter(|sentence| sentence.chars().count() <= LONGEST);
     short.filter(|sentence| !sentence.ends_with(['?', '？'])).filter_map(of_sentence).collect()
@@ -63,22 +88,21 @@ impl Withdrawal {
     }
 
     /// Whether a rule holds no longer. `of_rule`: its words.
-    pub(in crate::summary) fn takes_back(&self, rule: &str, of_rule: &[String]) -> bool {
-        let is_in = |word: &String, others: &[String]| others.iter().any(|other| is_same(word, other));
+    pub(in crate::summary) fn takes_back(&self, rule: &str, of_rule: &Initials) -> bool {
         // All that the rule is about, and all that the sentence is about.
-        let has_rule = || !of_rule.is_empty() && of_rule.iter().all(|word| is_in(word, &self.words));
-        let is_in_rule = || self.words.iter().all(|word| is_in(word, of_rule));
+        let has_rule = || !of_rule.words.is_empty() && of_rule.are_in(&self.words);
+        let is_in_rule = || self.words.are_in(of_rule);
         let lower = || rule.to_lowercase().replace('’', "'");
         match &self.way {
             Way::Forgets => is_in_rule(),
             // A permission for less than the rule is about leaves the rule.
             Way::Permits => has_rule() && forbids(&lower()),
-            Way::Asks => has_rule() && is_in_rule() && is_liftable(&lower(), of_rule.len()),
+            Way::Asks => has_rule() && is_in_rule() && is_liftable(&lower(), of_rule.words.len()),
             // One new thing takes the place of the old one. With more it holds for a part of the work.
             Way::Replaces(old) => {
                 has_rule()
-                    && of_rule.iter().any(|word| is_same(word, old))
-                    && self.words.iter().filter(|word| !is_in(word, of_rule)).count() <= 1
+                    && of_rule.has(old)
+                    && self.words.words.iter().filter(|word| !of_rule.has(word)).count() <= 1
                     && !forbids(&lower())
             }
             Way::Language => {
@@ -298,7 +322,7 @@ const FILLERS: [&str; 72] = [
 ];
 
 /// The words of a rule or of a sentence about one, in small letters, that tell what it is about. Of writing without blanks, pairs of characters.
-pub(in crate::summary) fn words(lower: &str) -> Vec<String> {
+fn words(lower: &str) -> Vec<String> {
     let mut words = Vec::new();
     let is_part = |char: char| char.is_alphanumeric() || char == '-' || char == '_';
     for word in lower.split(|char: char| !is_part(char)).filter(|word| !word.is_empty()) {
@@ -340,7 +364,7 @@ mod tests {
     use super::{super::of_user, *};
 
     fn takes_back(rule: &str, later: &str) -> bool {
-        let of_rule = words(&rule.to_lowercase());
+        let of_rule = Initials::of(&rule.to_lowercase());
         withdrawals(later, &of_user(later)).iter().any(|it| it.takes_back(rule, &of_rule))
     }
 
