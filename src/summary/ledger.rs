@@ -170,6 +170,9 @@ pub(super) const LAST_COMMAND: &str = "last command that worked – ";
 /// The mark of a request that is not done, and that the user went on without.
 pub(super) const LEFT_OFF: &str = "left off – ";
 
+/// The mark of a message that asked for nothing, by which a later summary knows it again.
+pub(super) const MENTIONED: &str = "mentioned – ";
+
 /// Whether a step of an earlier summary was announced and not listed.
 pub(super) fn is_announced(step: &str) -> bool {
     outcomes::is_announced(step)

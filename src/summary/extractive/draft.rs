@@ -13,7 +13,7 @@ use crate::{
     summary::{
         archived, cues,
         heard::{Said, Speaker},
-        ledger::{self, LAST_COMMAND, LEFT_OFF, Ledger, Sources},
+        ledger::{self, LAST_COMMAND, LEFT_OFF, Ledger, MENTIONED, Sources},
         prose::{clip, content_words, item},
         sections::{self, GAP, Section},
         statements,
@@ -177,8 +177,12 @@ impl<'a> Draft<'a> {
             order.sort_by_key(|held| (kind_of(held), !held.carried));
             let section = if rules { Section::Constraints } else { Section::Context };
             // The section tells the kind, too.
-            let text = |text: &str| if cap < TINY { cues::without_label(text).to_owned() } else { text.to_owned() };
-            let texts: Vec<String> = order.into_iter().map(|held| text(&held.statement.text)).collect();
+            let text = |held: &ledger::Held| match (held.statement.kind, held.statement.text.as_str()) {
+                (statements::Kind::Told, text) => format!("{MENTIONED}{text}"),
+                (_, text) if cap < TINY => cues::without_label(text).to_owned(),
+                (_, text) => text.to_owned(),
+            };
+            let texts: Vec<String> = order.into_iter().map(|held| text(held)).collect();
             items.take_both_ends(kind, texts.into_iter().map(|text| (section, text)).collect());
         }
         let todo = |state: TodoState| {

@@ -1,7 +1,7 @@
 //! The conversation, read piece by piece into the facts of a ledger.
 
 use super::{
-    Failure, Held, LAST_COMMAND, LEFT_OFF, Ledger, Sources, asked,
+    Failure, Held, LAST_COMMAND, LEFT_OFF, Ledger, MENTIONED, Sources, asked,
     failures::{self, Worked},
     outcomes,
     requests::{Gathered, Part, Requests, Turn, is_request, without_pastes},
@@ -279,7 +279,10 @@ fn carried(section: Section, text: &str) -> Option<Held> {
         return None;
     }
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let kind = statements::statement(&text).map_or(Kind::Told, |it| it.kind);
+    if let Some(told) = text.strip_prefix(MENTIONED) {
+        return Some(Held::new(Statement { kind: Kind::Told, text: told.to_owned() }, true));
+    }
+    let kind = statements::statement(&text).map_or(Kind::Note, |it| it.kind);
     let kind = if rule { kind.min(Kind::Wish) } else { kind.max(Kind::Note) };
     Some(Held::new(Statement { kind, text }, true))
 }

@@ -565,6 +565,9 @@ mod tests {
             let found = read(&[], &["Plan the trip.", "The trip is planned.", asks, answer]);
             assert_eq!(states(&found)[1..], [(asks, done)], "{answer}");
         }
+        let mentioned = [(Section::Context, "mentioned – I love spicy food.".to_owned())];
+        let held = &read(&mentioned, &["Plan the trip."]).statements[0];
+        assert_eq!((held.statement.kind, held.statement.text.as_str()), (Kind::Told, "I love spicy food."));
         let found = read(&[], &["I love spicy food.", "OK.", "My name is ada.", "OK."]);
         assert_eq!((found.requests.len(), found.goal.as_deref()), (1, Some("I love spicy food.")));
         let found = read(&[], &["I love spicy food.", "OK.", "Plan the trip.", "OK, the trip to Rome is planned."]);
