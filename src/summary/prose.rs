@@ -1,5 +1,9 @@
 //! Prose of a conversation: its sentences, and texts clipped between words.
 
+mod quoted;
+
+pub(super) use quoted::Fence;
+
 use crate::text;
 use std::collections::HashSet;
 
