@@ -5,6 +5,7 @@ mod quoted;
 pub(super) use quoted::Fence;
 
 use crate::text;
+use quoted::Quoted;
 use std::collections::HashSet;
 
 /// Sentences of prose: cut at line ends and after full stops, outside of code blocks and headings, of a readable length. The
@@ -31,14 +32,10 @@ fn without_half_marks(sentence: &str) -> &str {
     }
 }
 
-/// The lines of a text outside of code blocks.
+/// The lines of a text outside of blocks of quoted text.
 pub(super) fn lines(text: &str) -> impl Iterator<Item = &str> {
-    let mut code = false;
-    text.lines().filter(move |line| {
-        let fence = line.trim_start().starts_with("```");
-        code ^= fence;
-        !code && !fence
-    })
+    let mut quoted = Quoted::of(text);
+    text.lines().filter(move |line| !quoted.has(line))
 }
 
 /// The sentences of a line. A full stop ends a sentence only before a blank: those in `main.rs` and `0.5` do not.
@@ -129,6 +126,12 @@ mod tests {
         let found: Vec<&str> =
             sentences("Nicht löschen, z. B. die Nr. 5 bleibt. Use x, e.g. y. It is I. Done now.").collect();
         assert_eq!(found, ["Nicht löschen, z. B. die Nr. 5 bleibt.", "Use x, e.g. y.", "It is I.", "Done now."]);
+    }
+
+    #[test]
+    fn lines_of_quoted_blocks_are_left_out() {
+        let text = "a\n~~~\nb\n```\n~~~\nc\n<pre>\nd\n</pre>\ne\n\n    f\n\ng";
+        assert_eq!(lines(text).filter(|line| !line.is_empty()).collect::<Vec<_>>(), ["a", "c", "e", "g"]);
     }
 
     #[test]
