@@ -123,6 +123,8 @@ mod tests {
             ("mongodb://u:p@ss/w0rd@h/db", "mongodb://u:[REDACTED:url-password]@h/db"),
             ("redis://:p%40ss@cache", "redis://:[REDACTED:url-password]@cache"),
             ("Cookie: lang=de; sid=abcdef123", "Cookie: lang=de; sid=[REDACTED:cookie]"),
+            ("My passphrase: correct horse battery staple 42, ok?", "My passphrase: [REDACTED:secret], ok?"),
+            ("The passphrase is \"correct horse battery staple\".", "The passphrase is \"[REDACTED:secret]\"."),
         ] {
             assert_eq!(redact(text), expected);
             assert_eq!(redact(expected), expected, "redacting twice changes nothing");
@@ -192,6 +194,8 @@ mod tests {
             "the password is stored as base64url",
             "--password and --token options are required",
             "Cookie: theme=dark; lang=de-DE",
+            "passphrase: the words that unlock the key",
+            "The passphrase is asked for once per session",
         ] {
             assert_eq!(redact(text), text);
         }
