@@ -19,15 +19,22 @@ mod rules;
 pub mod secret;
 mod stream;
 mod tables;
+mod told;
 
 pub use clean::{Clean, Secrets};
 pub use stream::Stream;
+pub use told::Told;
 
 use std::borrow::Cow;
 
 /// A text with every secret in it replaced by `[REDACTED:kind]`.
 #[must_use]
 pub fn redact(text: &str) -> Cow<'_, str> {
+    redact_telling(text).0
+}
+
+/// The same, and the values that labels gave away.
+fn redact_telling(text: &str) -> (Cow<'_, str>, Vec<Box<str>>) {
     let mut text = blocks::redact(text);
     let encoded = encoded::find(&text);
     if !encoded.is_empty() {
@@ -43,7 +50,7 @@ pub fn redact(text: &str) -> Cow<'_, str> {
     lines::find(&text, &words, &mut named);
     named.extend(named::find(&text, &words));
     later.replace(&mut text, named, "secret");
-    text
+    (text, later.into_values())
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use crate::{
     prompts::escape_tags,
-    redact::{Clean, Secrets},
+    redact::{Clean, Secrets, Told},
     settings::Settings,
 };
 use std::{borrow::Cow, cell::RefCell, collections::HashMap};
@@ -22,6 +22,8 @@ struct Known {
     cleaned: HashMap<Box<str>, Clean>,
     /// The size of both, in bytes.
     bytes: usize,
+    /// Secrets of these texts.
+    told: Told,
 }
 
 /// The largest size of the results that a cleaner keeps, in bytes: a context of a million tokens.
@@ -53,14 +55,21 @@ impl Cleaner {
         if let Some(known) = self.known.borrow().cleaned.get(text) {
             return known.clone();
         }
-        let cleaned = clean(self.secrets, text);
         let mut known = self.known.borrow_mut();
+        let cleaned = self.secrets.clean_with(&without_controls(text), &mut known.told);
+        let cleaned = Clean::assembled(escape_tags(&cleaned));
         let bytes = known.bytes + text.len() + cleaned.len();
         if bytes <= KEPT_CLEANED {
             known.bytes = bytes;
             known.cleaned.insert(text.into(), cleaned.clone());
         }
         cleaned
+    }
+
+    /// A text of cleaned ones without the secrets that later texts gave away.
+    #[must_use]
+    pub fn cleaned_again(&self, text: &str) -> Clean {
+        Clean::assembled(self.known.borrow().told.redact(text))
     }
 }
 
@@ -105,6 +114,15 @@ fn without_controls(text: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_secret_of_one_text_goes_from_the_others() {
+        let cleaner = Cleaner::new(&Settings::default());
+        let before = cleaner.clean("I logged in with Zx81Wombat77");
+        assert_eq!(&*cleaner.clean("The password is Zx81Wombat77."), "The password is [REDACTED:secret]");
+        assert_eq!(&*cleaner.clean("Zx81Wombat77 works"), "[REDACTED:secret] works");
+        assert_eq!(&*cleaner.cleaned_again(&before), "I logged in with [REDACTED:secret]");
+    }
 
     #[test]
     fn a_text_has_no_ends_of_lines_but_one_and_no_controls() {
