@@ -19,15 +19,22 @@ mod rules;
 pub mod secret;
 mod stream;
 mod tables;
+mod told;
 
 pub use clean::{Clean, Secrets};
 pub use stream::Stream;
+pub use told::Told;
 
 use std::borrow::Cow;
 
 /// A text with every secret in it replaced by `[REDACTED:kind]`.
 #[must_use]
 pub fn redact(text: &str) -> Cow<'_, str> {
+    redact_telling(text).0
+}
+
+/// The same, and the values that labels gave away.
+fn redact_telling(text: &str) -> (Cow<'_, str>, Vec<Box<str>>) {
     let mut text = blocks::redact(text);
     let encoded = encoded::find(&text);
     if !encoded.is_empty() {
@@ -43,7 +50,7 @@ pub fn redact(text: &str) -> Cow<'_, str> {
     lines::find(&text, &words, &mut named);
     named.extend(named::find(&text, &words));
     later.replace(&mut text, named, "secret");
-    text
+    (text, later.into_values())
 }
 
 #[cfg(test)]
@@ -123,6 +130,8 @@ mod tests {
             ("mongodb://u:p@ss/w0rd@h/db", "mongodb://u:[REDACTED:url-password]@h/db"),
             ("redis://:p%40ss@cache", "redis://:[REDACTED:url-password]@cache"),
             ("Cookie: lang=de; sid=abcdef123", "Cookie: lang=de; sid=[REDACTED:cookie]"),
+            ("My passphrase: correct horse battery staple 42, ok?", "My passphrase: [REDACTED:secret], ok?"),
+            ("The passphrase is \"correct horse battery staple\".", "The passphrase is \"[REDACTED:secret]\"."),
         ] {
             assert_eq!(redact(text), expected);
             assert_eq!(redact(expected), expected, "redacting twice changes nothing");
@@ -192,6 +201,8 @@ mod tests {
             "the password is stored as base64url",
             "--password and --token options are required",
             "Cookie: theme=dark; lang=de-DE",
+            "passphrase: the words that unlock the key",
+            "The passphrase is asked for once per session",
         ] {
             assert_eq!(redact(text), text);
         }

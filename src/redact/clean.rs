@@ -1,7 +1,7 @@
 //! Redacted texts as a type. Requests to other readers and texts that stand for a conversation are built of them, so that a
 //! text that was not redacted does not type-check there.
 
-use super::redact;
+use super::{Told, redact, redact_telling};
 use serde::{Deserialize, Serialize};
 use std::{fmt, ops::Deref};
 
@@ -25,6 +25,19 @@ impl Secrets {
     pub fn clean(self, text: &str) -> Clean {
         match self {
             Self::Redacted => Clean(redact(text).into_owned()),
+            Self::Sent => Clean(text.to_owned()),
+        }
+    }
+
+    /// Redacts a text, with the values that labels in it and in earlier texts gave away.
+    #[must_use]
+    pub fn clean_with(self, text: &str, told: &mut Told) -> Clean {
+        match self {
+            Self::Redacted => {
+                let (redacted, values) = redact_telling(text);
+                told.add(values);
+                Clean(told.redact(&redacted).into_owned())
+            }
             Self::Sent => Clean(text.to_owned()),
         }
     }

@@ -57,11 +57,18 @@ static HINTS: LazyLock<Hints> = LazyLock::new(|| {
 
 /// The lines of a text that have hints of later rules.
 #[derive(Default)]
-pub(super) struct Later([Vec<Range<usize>>; STEPS_FROM]);
+pub(super) struct Later {
+    lines: [Vec<Range<usize>>; STEPS_FROM],
+    /// The secrets that labels gave away.
+    values: Vec<Box<str>>,
+}
+
+/// The kind of a secret that its label gives away.
+const LABELLED: &str = "secret";
 
 impl Later {
     fn add(&mut self, line: &Range<usize>, marks: Marks) {
-        for (_, lines) in (0..).zip(&mut self.0).filter(|(mark, _)| marks.has(*mark)) {
+        for (_, lines) in (0..).zip(&mut self.lines).filter(|(mark, _)| marks.has(*mark)) {
             match lines.last_mut().filter(|last| last.end == line.start) {
                 Some(last) => last.end = line.end,
                 None => lines.push(line.clone()),
@@ -81,7 +88,10 @@ impl Later {
         if secrets.is_empty() {
             return;
         }
-        for lines in &mut self.0 {
+        if kind == LABELLED {
+            self.values.extend(secrets.iter().map(|range| text[range.clone()].into()));
+        }
+        for lines in &mut self.lines {
             shift(lines, &secrets, "[REDACTED:]".len() + kind.len());
         }
         let secrets = secrets.into_iter().map(|range| (range, kind)).collect();
@@ -89,15 +99,19 @@ impl Later {
     }
 
     pub(super) fn programs(&self) -> &[Range<usize>] {
-        &self.0[PROGRAMS]
+        &self.lines[PROGRAMS]
     }
 
     pub(super) fn labels(&self) -> &[Range<usize>] {
-        &self.0[LABELS]
+        &self.lines[LABELS]
     }
 
     pub(super) fn names(&self) -> &[Range<usize>] {
-        &self.0[NAMES]
+        &self.lines[NAMES]
+    }
+
+    pub(super) fn into_values(self) -> Vec<Box<str>> {
+        self.values
     }
 }
 
@@ -133,7 +147,7 @@ pub(super) fn redact(text: &mut Cow<'_, str>) -> Later {
     for (range, mut marks) in HINTS.lines(text) {
         let before = out.len() + range.start - done;
         let mut length = range.len();
-        if let Some(line) = redacted(&text[range.clone()], &mut marks) {
+        if let Some(line) = redacted(&text[range.clone()], &mut marks, &mut later.values) {
             out.push_str(&text[done..range.start]);
             out.push_str(&line);
             done = range.end;
@@ -147,7 +161,7 @@ pub(super) fn redact(text: &mut Cow<'_, str>) -> Later {
     }
     for (rule, mark) in ON_TWO_LINES.iter().zip(ON_TWO_LINES_FROM..) {
         let mut secrets = Vec::new();
-        for lines in around(text, &later.0[mark]) {
+        for lines in around(text, &later.lines[mark]) {
             let found = rule.secrets(&text[lines.clone()]).into_iter();
             secrets.extend(found.map(|secret| lines.start + secret.start..lines.start + secret.end));
         }
@@ -156,8 +170,9 @@ pub(super) fn redact(text: &mut Cow<'_, str>) -> Later {
     later
 }
 
-/// The line without its secrets, if it has any. `marks` are those of its hints, before and after.
-fn redacted(line: &str, marks: &mut Marks) -> Option<String> {
+/// The line without its secrets, if it has any. `marks` are those of its hints, before and after. `values` takes the secrets
+/// that labels gave away.
+fn redacted(line: &str, marks: &mut Marks, values: &mut Vec<Box<str>>) -> Option<String> {
     let mut line = Cow::Borrowed(line);
     let mut next = STEPS_FROM;
     while let Some(mark) = marks.next(next) {
@@ -166,7 +181,11 @@ fn redacted(line: &str, marks: &mut Marks) -> Option<String> {
         if !step.may_find(&line, *marks) {
             continue;
         }
-        if let Some(replaced) = step.applied(&line) {
+        let secrets = step.secrets(&line);
+        if !secrets.is_empty() {
+            let labelled = secrets.iter().filter(|(_, kind)| *kind == LABELLED);
+            values.extend(labelled.map(|(range, _)| line[range.clone()].into()));
+            let replaced = replaced(&line, secrets).into_owned();
             // A rule counts on what the ones before it have left.
             *marks = HINTS.marks(&replaced);
             line = Cow::Owned(replaced);
@@ -188,15 +207,14 @@ impl Step {
         }
     }
 
-    /// The line without what the step finds, if it finds anything.
-    fn applied(&self, line: &str) -> Option<String> {
-        let secrets = match self {
+    /// What the step finds on a line, with its kinds.
+    fn secrets(&self, line: &str) -> Vec<(Range<usize>, &'static str)> {
+        match self {
             Self::Keys => keys::find(line),
             Self::Rule(matcher) => {
                 matcher.secrets(line).into_iter().map(|secret| (secret, matcher.rule.kind)).collect()
             }
-        };
-        (!secrets.is_empty()).then(|| replaced(line, secrets).into_owned())
+        }
     }
 }
 
@@ -323,7 +341,7 @@ mod tests {
             for line in text.split_inclusive('\n').chain([quoted.as_str()]) {
                 let marks = HINTS.marks(line);
                 for (step, mark) in STEPS.iter().zip(STEPS_FROM..) {
-                    if step.applied(line).is_some() {
+                    if !step.secrets(line).is_empty() {
                         assert!(marks.has(mark), "no hint: {} in {line:?}", step.name());
                         assert!(step.may_find(line, marks), "it needs more: {} in {line:?}", step.name());
                     }

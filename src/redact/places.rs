@@ -6,8 +6,8 @@ use super::rules::{
     Rule,
     Value::{Always, Columns, If, IfNamed, Members, Pairs},
     behind_its_flag, behind_its_name, chosen, chosen_and_no_count, chosen_and_no_test, cookie, credential,
-    names_a_user, no_reference, no_sentence, no_stand_in, password_of_url, random, rule, second_of_a_pair,
-    told_in_prose,
+    names_a_user, no_instruction, no_reference, no_sentence, no_stand_in, password_of_url, random, rule,
+    second_of_a_pair, told_in_prose,
 };
 
 /// Whether a line may have an address with a password in it.
@@ -202,6 +202,17 @@ pub(super) const PLACES: &[Rule] = &[
         &["value=", "Value="],
         r#"(?i)(?:key|name)=\\*["'](?P<name>[a-z0-9_.:-]*(?:passw(?:or)?d|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key)[a-z0-9_.:-]*)\\*["'][ \t]+value=\\*["'](?P<secret>[^"'\\\n]+)"#,
         IfNamed(behind_its_name),
+    ),
+    // A phrase has blanks: it goes to the end of its clause.
+    rule(
+        "secret",
+        &["hrase", "HRASE"],
+        concat!(
+            r"(?i)(?-u:\b)(?P<name>pass[ -]?phrase)(?:[ \t]+(?:for|of|to|für)[ \t]+[a-z0-9_.@-]+)?",
+            r#"(?:[ \t]*[:=][ \t]*|[ \t]+(?:is|ist|was|lautet)[ \t]*:?[ \t]*)["'`*]{0,2}"#,
+            r"(?P<secret>[a-z0-9äöüß_-]+(?:[ \t]+[a-z0-9äöüß_-]+){3,})"
+        ),
+        If(no_instruction),
     ),
     rule(
         "secret",

@@ -140,6 +140,16 @@ pub(super) fn no_sentence(found: &Captures<'_>) -> bool {
     !secret(found).split_ascii_whitespace().any(|word| OF_SENTENCES.contains(&word))
 }
 
+/// Words of a phrase, and not a sentence about it. No phrase has small words, which are easy to guess.
+pub(super) fn no_instruction(found: &Captures<'_>) -> bool {
+    const OF_SENTENCES: [&str; 25] = [
+        "a", "an", "as", "at", "be", "by", "choose", "enter", "for", "if", "in", "is", "it", "not", "of", "on", "or",
+        "same", "set", "some", "that", "to", "type", "use", "when",
+    ];
+    let is_of_sentence = |word: &str| OF_SENTENCES.iter().any(|it| word.eq_ignore_ascii_case(it));
+    no_sentence(found) && !secret(found).split_ascii_whitespace().any(is_of_sentence)
+}
+
 /// After a host there is a port, after a user a password.
 pub(super) fn password_of_url(found: &Captures<'_>) -> bool {
     let secret = secret(found);

@@ -165,7 +165,7 @@ pub fn summarize(request: &Request<'_>) -> Summary {
     if out.is_empty() && scale.text(NOTHING) <= request.cap {
         out.push_str(NOTHING);
     }
-    Summary { text: Clean::assembled(out), short, files }
+    Summary { text: request.cleaner.cleaned_again(&out), short: request.cleaner.cleaned_again(&short), files }
 }
 
 /// A summary of the newest texts of the user, with the lists of files: the floor where the extraction itself has a defect. Less of
@@ -188,7 +188,8 @@ pub fn plain(request: &Request<'_>) -> Summary {
         text = more;
     }
     let short = Clean::assembled(said.first().map(|said| text::one_line(said, LONGEST)).unwrap_or_default());
-    Summary { text: Clean::assembled(format!("{text}\n{tags}").trim()), short, files }
+    let text = request.cleaner.cleaned_again(format!("{text}\n{tags}").trim());
+    Summary { text, short: request.cleaner.cleaned_again(&short), files }
 }
 
 /// Whether a summary is the text of a compaction that only cuts messages.
@@ -207,7 +208,7 @@ pub fn part(request: &Request<'_>, part: SummaryPart) -> Clean {
         SummaryPart::History => Draft::of_history(request),
         SummaryPart::TurnPrefix => Draft::of_turn_prefix(request),
     };
-    Clean::assembled(draft.compose(request.cap, request.wish().as_deref()))
+    request.cleaner.cleaned_again(&draft.compose(request.cap, request.wish().as_deref()))
 }
 
 /// The previous summary. One with an archive says only how to read it.

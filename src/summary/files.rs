@@ -123,6 +123,7 @@ impl FileLists {
             return;
         }
         if operation == FileOperation::Read {
+            let path = without_lines(path);
             if !self.modified_files.iter().any(|it| it == path) {
                 move_to_end(&mut self.read_files, path, &mut self.read_files_left_out);
             }
@@ -178,6 +179,18 @@ impl FileLists {
             text.push_str(&format!("</{tag}>"));
         }
         text
+    }
+}
+
+/// A path without the lines that a tool shows of its file: `a.rs:10`, `a.rs:10-25`, `a.rs:1-5,10-25`.
+fn without_lines(path: &str) -> &str {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_range = |text: &str| {
+        text.split_once('-').map_or_else(|| is_number(text), |(from, to)| is_number(from) && is_number(to))
+    };
+    match path.rsplit_once(':') {
+        Some((file, lines)) if !file.is_empty() && lines.split(',').all(is_range) => file,
+        _ => path,
     }
 }
 
@@ -375,6 +388,19 @@ mod tests {
         assert_eq!(files.tags_within(4, &measure), "");
         let read = FileLists { read_files: named(4, "read"), ..FileLists::default() };
         assert_eq!(read.tags_within(30, &measure), read.tags(50));
+    }
+
+    #[test]
+    fn a_part_of_a_file_is_the_file() {
+        let read = |path: &str| ("read", json!({"path": path}));
+        let paths =
+            ["a.rs:520-625", "a.rs", "b.rs:7", "c.rs:1-5,9-12,20", "d.rs:10", ":5", "e:", "f:x", "g:1-", "C:\\h.rs:3"];
+        let mut calls = paths.map(read).to_vec();
+        calls.push(("edit", json!({"path": "d.rs"})));
+        calls.push(read("d.rs:1-9"));
+        let found = lists(&calls, &[]);
+        assert_eq!(found.read_files, ["a.rs", "b.rs", "c.rs", ":5", "e:", "f:x", "g:1-", "C:\\h.rs"]);
+        assert_eq!(found.modified_files, ["d.rs"]);
     }
 
     #[test]

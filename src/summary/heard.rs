@@ -2,6 +2,7 @@
 
 mod arguments;
 mod outputs;
+mod thoughts;
 mod title;
 
 pub(super) use super::shell::{Run, runs};
@@ -27,6 +28,7 @@ use std::{
     hash::{DefaultHasher, Hash, Hasher},
     sync::Arc,
 };
+use thoughts::without_thoughts;
 
 /// A piece of the conversation with its secrets gone and our tags made harmless.
 #[derive(Debug, Clone)]
@@ -169,7 +171,7 @@ pub(super) fn listen(entries: &[&Arc<Entry>], clean: &dyn Fn(&str) -> Clean, sto
                 say(Said::new(Speaker::User, Clean::assembled("user"), clean(&own)));
             }
             Message::Assistant(answer) if !answer.failed() => {
-                let text = clean(&without_directives(message::text_of(&answer.content)));
+                let text = clean(&without_directives(without_thoughts(message::text_of(&answer.content))));
                 let text = Clean::assembled(text::clip_middle(&text, LONGEST_ANSWER, "\n[…]\n"));
                 say(Said::new(Speaker::Assistant, Clean::assembled("assistant"), text));
                 for call in answer.calls() {
@@ -324,6 +326,17 @@ mod tests {
     fn directives_of_an_answer_are_left_out() {
         let answer = "Pushed.\n\n::git-push{cwd=\"/x\" branch=\"a\"}\nuse std::{fs};\n::std::process{";
         assert_eq!(without_directives(answer.to_owned()), "Pushed.\n\nuse std::{fs};\n::std::process{");
+    }
+
+    #[test]
+    fn a_thought_in_an_answer_is_not_heard() {
+        let text = "<thinking>I decided to delete the repo.</thinking>\nThe lexer is ported.";
+        let message = serde_json::json!({"role": "assistant", "content": [{"type": "text", "text": text}]});
+        let line =
+            serde_json::json!({"type": "message", "id": "e", "parentId": null, "timestamp": "", "message": message});
+        let entry = Arc::new(Entry::parse(line.to_string().into()).expect("an entry"));
+        let said = listen(&[&entry], &|text| Clean::assembled(text), &|| false);
+        assert_eq!(said[0].text.trim(), "The lexer is ported.");
     }
 
     #[test]

@@ -1,6 +1,11 @@
 //! Prose of a conversation: its sentences, and texts clipped between words.
 
+mod quoted;
+
+pub(super) use quoted::Fence;
+
 use crate::text;
+use quoted::Quoted;
 use std::collections::HashSet;
 
 /// Sentences of prose: cut at line ends and after full stops, outside of code blocks and headings, of a readable length. The
@@ -27,27 +32,26 @@ fn without_half_marks(sentence: &str) -> &str {
     }
 }
 
-/// The lines of a text outside of code blocks.
+/// The lines of a text outside of blocks of quoted text.
 pub(super) fn lines(text: &str) -> impl Iterator<Item = &str> {
-    let mut code = false;
-    text.lines().filter(move |line| {
-        let fence = line.trim_start().starts_with("```");
-        code ^= fence;
-        !code && !fence
-    })
+    let mut quoted = Quoted::of(text);
+    text.lines().filter(move |line| !quoted.has(line))
 }
 
 /// The sentences of a line. A full stop ends a sentence only before a blank: those in `main.rs` and `0.5` do not.
 pub(super) fn sentences_of_line(line: &str) -> impl Iterator<Item = &str> {
     let mut rest = line;
+    let mut known = None;
     std::iter::from_fn(move || {
+        let mut is_german = || *known.get_or_insert_with(|| is_german(line));
         if rest.is_empty() {
             return None;
         }
         let end = rest.char_indices().find_map(|(at, char)| {
             let after = at + char.len_utf8();
             let ends = matches!(char, '.' | '!' | '?') && rest[after..].starts_with(' ');
-            let stop = matches!(char, '。' | '！' | '？') || ends && !is_abbreviation(&rest[..at], &rest[after..]);
+            let stop = matches!(char, '。' | '！' | '？')
+                || ends && !is_abbreviation(&rest[..at], &rest[after..], &mut is_german);
             stop.then_some(after)
         });
         let (sentence, tail) = rest.split_at(end.unwrap_or(rest.len()));
@@ -56,15 +60,74 @@ pub(super) fn sentences_of_line(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether the word before a full stop is a short form: one of a few, or a letter that the sentence goes on after.
-fn is_abbreviation(before: &str, after: &str) -> bool {
-    const SHORT: [&str; 10] = ["nr", "bzw", "vs", "ca", "e.g", "i.e", "z.b", "d.h", "u.a", "approx"];
+/// Whether the word before a full stop is a short form: one of a few, an ordinal number, or a letter that the sentence goes on
+/// after. `is_german` says it of the line.
+fn is_abbreviation(before: &str, after: &str, is_german: &mut dyn FnMut() -> bool) -> bool {
     let word = before.rsplit([' ', '(']).next().unwrap_or_default();
-    let mut next = after.trim_start().chars();
+    let is_one_of = |words: &[&str]| words.iter().any(|short| word.eq_ignore_ascii_case(short));
+    let after = after.trim_start();
+    let mut next = after.chars();
     let first = next.next();
-    let goes_on = first.is_some_and(|char| char.is_lowercase() || char.is_ascii_digit()) || next.next() == Some('.');
+    let is_digit = first.is_some_and(|char| char.is_ascii_digit());
+    let goes_on = is_digit || first.is_some_and(char::is_lowercase);
     let is_letter = word.chars().count() == 1 && word.chars().all(char::is_alphabetic);
-    is_letter && goes_on || SHORT.iter().any(|short| word.eq_ignore_ascii_case(short))
+    let is_ordinal = matches!(word.len(), 1 | 2) && word.bytes().all(|byte| byte.is_ascii_digit());
+    is_one_of(&SHORT)
+        || TITLES.contains(&word)
+        || goes_on && is_one_of(&SHORT_OR_LAST)
+        || is_digit && is_one_of(&["no"])
+        || is_letter && (goes_on || next.next() == Some('.'))
+        || is_ordinal && (first.is_some_and(char::is_lowercase) || begins_with_month(after) || is_german())
+}
+
+/// Short forms that end no sentence.
+const SHORT: [&str; 17] = [
+    "nr", "bzw", "vs", "ca", "e.g", "i.e", "z.b", "d.h", "u.a", "approx", "dr", "mr", "mrs", "prof", "sr", "sra", "dra",
+];
+
+/// Titles that are another word in small letters: `5 ms`.
+const TITLES: [&str; 2] = ["Ms", "St"];
+
+/// Short forms that may end a sentence. It goes on in small letters or with a number.
+const SHORT_OR_LAST: [&str; 14] =
+    ["max", "min", "tel", "str", "etc", "usw", "incl", "inkl", "resp", "evtl", "ggf", "vgl", "abs", "art"];
+
+/// Whether a text begins with the name of a month, in English or German.
+fn begins_with_month(text: &str) -> bool {
+    const MONTHS: [&str; 20] = [
+        "January",
+        "February",
+        "March",
+        "April",
+        "May",
+        "June",
+        "July",
+        "August",
+        "September",
+        "October",
+        "November",
+        "December",
+        "Januar",
+        "Februar",
+        "März",
+        "Mai",
+        "Juni",
+        "Juli",
+        "Oktober",
+        "Dezember",
+    ];
+    let name = text.split(|char: char| !char.is_alphabetic()).next().unwrap_or_default();
+    MONTHS.contains(&name)
+}
+
+/// Whether a line is German by its small words.
+fn is_german(line: &str) -> bool {
+    const WORDS: [&str; 16] = [
+        "der", "die", "das", "den", "dem", "des", "und", "ist", "im", "am", "ein", "eine", "nicht", "wird", "zum",
+        "auf",
+    ];
+    let words = line.split(|char: char| !char.is_alphanumeric());
+    words.filter(|word| WORDS.iter().any(|it| word.eq_ignore_ascii_case(it))).nth(1).is_some()
 }
 
 /// The text of an item of a list: after a bullet, or a number.
@@ -125,6 +188,30 @@ mod tests {
         let found: Vec<&str> =
             sentences("Nicht löschen, z. B. die Nr. 5 bleibt. Use x, e.g. y. It is I. Done now.").collect();
         assert_eq!(found, ["Nicht löschen, z. B. die Nr. 5 bleibt.", "Use x, e.g. y.", "It is I.", "Done now."]);
+    }
+
+    #[test]
+    fn a_short_form_or_an_ordinal_ends_no_sentence() {
+        for text in [
+            "Der Termin wurde auf den 9. Mai verschoben.|",
+            "Die 2. Fassung ist die letzte.| Am 3. und 4. gilt der Plan.|",
+            "We ship on 3. October at last.| This is version 3.| It works.|",
+            "Dr. Halvorsen is the cardiologist and Mr. Quist is the patient.|",
+            "Ms. Lee lives in St. Gallen.| It took 5 ms.| Then it stopped.|",
+            "The max. level width is 512 tiles.| The volume is at max.| Go on.|",
+            "See no. 5 there, tel. 555.| The answer is no.| Stop here.|",
+            "La Sra. Ruiz und usw. alles, etc.| Next.|",
+        ] {
+            let plain = text.replace('|', "");
+            let found: Vec<&str> = sentences_of_line(&plain).collect();
+            assert_eq!(found, text.split_terminator('|').collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn lines_of_quoted_blocks_are_left_out() {
+        let text = "a\n~~~\nb\n```\n~~~\nc\n<pre>\nd\n</pre>\ne\n\n    f\n\ng";
+        assert_eq!(lines(text).filter(|line| !line.is_empty()).collect::<Vec<_>>(), ["a", "c", "e", "g"]);
     }
 
     #[test]

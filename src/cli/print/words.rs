@@ -60,11 +60,15 @@ const ONLY_ON_THE_WIRE: [&str; 2] = ["; session/append with ", "; read the new e
 /// Params at the beginning of an error. A shell names them by their place.
 const PARAMS: [&str; 3] = ["path: ", "query: ", "limit: "];
 
-/// An error in the words of a shell.
+/// An error in the words of a shell. One in these words stays as it is: an error may go through several writers.
 #[must_use]
 pub fn in_shell(error: &str) -> String {
     let error = PARAMS.iter().find_map(|param| error.strip_prefix(param)).unwrap_or(error);
-    let text = WORDS.iter().fold(error.to_owned(), |text, (wire, shell)| text.replace(wire, shell));
+    // The words of a shell may contain those of the wire.
+    let replaced = |text: String, (wire, shell): &(&str, &str)| {
+        text.split(shell).map(|part| part.replace(wire, shell)).collect::<Vec<_>>().join(shell)
+    };
+    let text = WORDS.iter().fold(error.to_owned(), replaced);
     let end = ONLY_ON_THE_WIRE.iter().filter_map(|advice| text.find(advice)).min();
     let text = &text[..end.unwrap_or(text.len())];
     if let Some((of_another, _)) = text.split_once(", which is only read here") {
@@ -88,6 +92,18 @@ mod tests {
         protocol::errors::{Failure, Nothing},
     };
     use std::path::PathBuf;
+
+    #[test]
+    fn words_of_a_shell_stay_as_they_are() {
+        let others = ["path: x", "e1 is of another program, which is only read here; session/append with x"];
+        let others = others.into_iter().chain(ONLY_ON_THE_WIRE).chain(PARAMS);
+        for error in WORDS.iter().map(|(wire, _)| *wire).chain(others) {
+            let once = in_shell(&format!("compact: {error}"));
+            assert_eq!(in_shell(&once), once, "{error}");
+        }
+        let hint = in_shell("Nothing to compact; instructions make it all the same");
+        assert_eq!(in_shell(&hint), "Nothing to compact; --instructions make it all the same");
+    }
 
     #[test]
     fn an_error_of_a_file_names_no_method_and_no_param() {
