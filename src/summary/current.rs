@@ -198,6 +198,18 @@ mod tests {
             ("Der Port ist 4711.", "Korrektur: Der Port ist jetzt 9000."),
             ("ポートは4711です。", "ポートは9000です。"),
             ("The project codename is LANTERN-101.", "We refer to the project by the codename HARBOR-202."),
+            ("The project codename is LANTERN-101.", "We are calling the project LANTERN-101 now."),
+            ("The project codename is LANTERN-101.", "The codename is HARBOR-202 now."),
+            ("The working branch is feature/login.", "Our branch is feature/pay now."),
+            ("We switched development to feature/a.", "We switched development to feature/b."),
+            ("We launch on 2027-01-02.", "The launch is on 2027-03-04."),
+            ("The documentation deadline is 2027-01-02.", "The handbook deadline is 2027-03-04."),
+            ("The product budget is $500.", "The project budget is $700."),
+            ("The port is 8080.", "The port was changed to 9090."),
+            ("The deadline is 3.4.", "The deadline is 5.6."),
+            ("Report all times in UTC.", "Report all times in Europe/Berlin."),
+            ("The passcode is ab-12.", "The passcode is cd-34."),
+            ("The limit of uploads is 5 MB.", "raise the limit of uploads from 5 MB to 9 MB"),
         ] {
             assert!(replaces(older, newer), "{older} | {newer}: {:?} {:?}", Claim::of(older), Claim::of(newer));
         }
@@ -218,6 +230,29 @@ mod tests {
         assert!(replaces("The port is 8080.", "set the port from 8080 to 9090"));
         assert!(replaces("The port was 8080.", "The port is 9090."));
         assert!(!sets_value("change the color to blue") && !sets_value("update the readme"));
+    }
+
+    #[test]
+    fn an_outdated_value_is_told_by_the_words_of_its_statement() {
+        let said = [
+            "The port is 8080.",
+            "The port is 9090.",
+            "Budget cap is $300 total.",
+            "Budget cap is $700 total.",
+            "max = 15",
+            "max = 25",
+            "The proxy timeout is 40.",
+            "The proxy timeout is 50.",
+            "The retry count is 40.",
+        ];
+        let claims = said.map(Claim::of);
+        let outdated = Outdated::of(&said, &claims, &in_force(&claims));
+        for told in ["it listens on port 8080, at last", "a budget of $300", "at most 15 rows"] {
+            assert!(outdated.is_in(told), "{told}");
+        }
+        for other in ["8080 is a lot", "the port 9090", "a proxy timeout of 40"] {
+            assert!(!outdated.is_in(other), "{other}");
+        }
     }
 
     #[test]
@@ -268,6 +303,23 @@ mod tests {
             ("The Berlin trip budget is $900.", "The Paris trip budget is now $700."),
             ("The beta release is due 2027-01-02.", "The final release is now due 2027-06-01."),
             ("The launch is on 2027-03-01.", "The launch party is on 2027-03-05."),
+            ("Base commit for the current work is 7f8fbee.", "The base commit is HEAD."),
+            ("Base commit for the current work is 7f8fbee.", "The base commit is 12ab."),
+            ("Base commit for the current work is 7f8fbee.", "The base commit is zzzzzz9."),
+            ("Base commit for the current work is 7f8fbee.", "The base commit of release/1.0 is bbbe5ce."),
+            ("The working branch is feature/login.", "The branch is main1."),
+            ("The working branch is feature/login.", "The branch of the parser in src/a-b is dead."),
+            ("The working branch is feature/login.", "Never rebased on our branch hotfix/a."),
+            ("The vault code is ab-12.", "The vault code is secret."),
+            ("The vault code is ab-12.", "The vault code is in src/a1.rs."),
+            ("The project codename is LANTERN-101.", "The codename is HARBOR-202."),
+            ("The Berlin trip budget is $900.", "The trip budget is $700."),
+            ("The launch budget is $500.", "The launch date is 2027-01-02."),
+            ("The deadline for the beta is 2027-01-02.", "The deadline for the final is now 2027-03-04."),
+            ("Phase 3 of 6 of the data migration.", "Phase 1 of 4 of the client rewrite."),
+            ("We switched development to feature/a.", "We switched development to Rust 2024."),
+            ("We switched to feature/a.", "We switched development to feature/b."),
+            ("We launch on 2027-01-02.", "The launch is for 20 people."),
         ] {
             assert!(!replaces(one, other), "{one} | {other}: {:?} {:?}", Claim::of(one), Claim::of(other));
         }

@@ -414,6 +414,25 @@ mod tests {
     }
 
     #[test]
+    fn words_that_all_texts_have_find_no_passage() {
+        let found = found(&[says("user", "It is for the printer and we go on.")]);
+        for question in ["What is it?", "the and for", "we go on"] {
+            assert_eq!(answering(&found, question, 1_000, &MEASURE), None, "{question}");
+        }
+    }
+
+    #[test]
+    fn equal_texts_and_the_entry_of_several_passages_count_once() {
+        let twice = newest(&found(&[says("user", "One."), says("user", "One.")]), 1_000, &MEASURE);
+        assert_eq!(twice.text.lines().count(), 1, "{}", twice.text);
+        let labelled = found(&[says("user", "One.\n\n[Foo]: bar")]);
+        assert_eq!(labelled.iter().map(|passage| passage.text.as_str()).collect::<Vec<_>>(), ["One.", "[Foo]: bar"]);
+        assert_eq!(newest(&labelled, 1_000, &MEASURE).entries.len(), 1);
+        let stopped = passages(&path(&[says("user", "One.")]), "", &str::to_owned, &|| true);
+        assert!(stopped.is_empty());
+    }
+
+    #[test]
     fn a_model_reads_the_passages_about_the_question_and_then_the_newest() {
         let mut messages: Vec<Value> = (0..50).map(|at| says("user", &format!("Message number {at}."))).collect();
         messages[3] = says("user", "The wombat lives in the cellar.");

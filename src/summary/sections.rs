@@ -569,6 +569,43 @@ mod tests {
     }
 
     #[test]
+    fn the_words_of_a_heading_tell_its_section() {
+        for (heading, section) in [
+            ("## Original Request", Section::Goal),
+            ("## User Preferences", Section::Constraints),
+            ("## Current Work", Section::InProgress),
+            ("## Blocked", Section::Blocked),
+            ("## Blocker", Section::Blocked),
+            ("## Decisions", Section::Decisions),
+            ("## Remaining Work", Section::NextSteps),
+            ("## Pending", Section::NextSteps),
+        ] {
+            assert_eq!(parse(&format!("{heading}\n- a")), [(section, "a".to_owned())], "{heading}");
+        }
+        let in_progress = [(Section::Done, "a".to_owned()), (Section::InProgress, "b".to_owned())];
+        assert_eq!(parse("### In Progress\n- [x] a\n- b"), in_progress);
+    }
+
+    #[test]
+    fn lines_that_are_no_items_are_left_out() {
+        for text in ["(none)", "- (none)", "---", "```\n```", "<modified-files>\n- a\n</modified-files>"] {
+            assert_eq!(parse(text), [], "{text}");
+        }
+        assert_eq!(parse("<read-files>\n- a\n</read-files>\n- b"), [(Section::Context, "b".to_owned())]);
+        assert_eq!(parse("- … (5 left"), [(Section::Context, "… (5 left".to_owned())]);
+        let unmarked = ["##Goal", "a"].map(|text| (Section::Context, text.to_owned()));
+        assert_eq!(parse("##Goal\n- a"), unmarked);
+        let nested = ["a", "b\ntext"].map(|text| (Section::Context, text.to_owned()));
+        assert_eq!(parse("- a\n  - b\n  text"), nested);
+    }
+
+    #[test]
+    fn a_done_item_of_a_split_turn_is_not_joined_with_its_request() {
+        let items = parse("**Turn Context (split turn):**\n## Goal\n- a\n## Done\n- a → b");
+        assert_eq!(items, [(Section::InProgress, "a".to_owned()), (Section::Done, "a → b".to_owned())]);
+    }
+
+    #[test]
     fn a_models_own_headings_are_understood() {
         let text = "# Checkpoint\n## Goal\nShip it.\n\n**Completed work:**\n* one\n2. two\n## Branch\n`main`\n<read-files>\na\n</read-files>";
         let items = parse(text);

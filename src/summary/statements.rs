@@ -361,6 +361,26 @@ mod tests {
             "Verzichte auf neue Pakete",
             "别碰 migrations 目录",
             "migrations には触らないでください",
+            "No deploys this week.",
+            "No test files in src/.",
+            "I think we must never push",
+            "The rules say you must never push.",
+            "We said we never push.",
+            "Access: only admins may delete",
+            "The client is old. Use the new one.",
+            "please keep the schema as it is",
+            "In every answer, mention the file.",
+            "For each pull request add a note.",
+            "Check the logs every time",
+            "Bei jeder Änderung Tests schreiben.",
+            "Pour chaque commit, un test.",
+            "En cada commit, una prueba.",
+            "Réponds moi en anglais",
+            "Responde en español",
+            "Merci de ne pas toucher à src.",
+            "Vor dem Commit bitte testen.",
+            "Write to me in German.",
+            "Talk to me in German.",
         ] {
             assert_eq!(kind(rule), Some(Kind::Rule), "{rule}");
         }
@@ -373,17 +393,34 @@ mod tests {
             "When I run it the tests fail.",
             "When merging sessions (line 343), the attribution of the new one overwrites it.",
             "i thought we don't need that because of the config",
+            "No problem with the new layout.",
+            "why do we always call it twice",
+            "keep going",
+            "keep going with port 8080 please",
+            "Status: maybe the port is 8080.",
+            "you must be joking",
+            "don't worry about port 80",
+            "I was told we must never use port 80",
+            "you left it alone",
+            "Leave it to me",
+            "if it fails then stop",
+            "The host 10.0.0.7 is currently returning 503",
         ] {
             assert_eq!(kind(none), None, "{none}");
         }
-        for wish in
-            ["I prefer short names", "Work without the network", "User wants code examples in Python, not JavaScript."]
-        {
+        for wish in [
+            "I prefer short names",
+            "Work without the network",
+            "User wants code examples in Python, not JavaScript.",
+            "The handler calls the API and should not retry it.",
+            "If the build fails, stop.",
+        ] {
             assert_eq!(kind(wish), Some(Kind::Wish), "{wish}");
         }
         for word in COMMANDS {
             assert_eq!(kind(&format!("and {word} so")), Some(Kind::Rule), "{word}");
         }
+        assert_eq!(kind("After merging it is the bot that should update the docs."), Some(Kind::Note));
         for other in [
             "read the file please",
             "what must this do?",
@@ -437,6 +474,9 @@ mod tests {
         for reported in [
             "the linter says we must use snake_case everywhere, but I don't care",
             "And the docs say you should never call unwrap.",
+            "Bob told me never to push",
+            "Bob tells us never to push",
+            "the README should read never push",
             "Bob says we must never deploy on Fridays, but he left the company, ignore that",
         ] {
             assert_eq!(kind(reported), Some(Kind::Note), "{reported}");
@@ -462,6 +502,7 @@ mod tests {
             ("Here is what I need for the letter generator:\n\nAlways use A4.\nNever use colors.", 2),
             ("Translate the labels in src/de.json: never touch the keys.", 1),
             ("For the code review:\n- Never suggest style changes.", 1),
+            ("Translate this:\n\nNever push.\n\nNever pull.", 1),
         ] {
             assert_eq!(of_user(message).len(), count, "{message} {:?}", of_user(message));
         }
@@ -608,6 +649,9 @@ mod tests {
         assert_eq!(kind("FACT: the owner is unknown"), Some(Kind::Note));
         assert_eq!(kind("Ada Lovelace now owns the pager this week."), Some(Kind::Note));
         assert_eq!(kind("Metrics go to port 9090."), Some(Kind::Fact));
+        assert_eq!(kind("the retry timeout = 30 s"), Some(Kind::Fact));
+        assert_eq!(kind("Set A1 is the default here."), Some(Kind::Fact));
+        assert_eq!(kind("The worker is failing if the queue is over 500."), Some(Kind::Fact));
         assert_eq!(kind("The token expires after 900 s."), Some(Kind::Fact));
         assert_eq!(kind("the layout is fine"), None);
     }

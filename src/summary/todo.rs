@@ -559,8 +559,30 @@ mod tests {
         ];
         assert_eq!(told(&ops.concat()), "c0 y / w / (1 of the list are done)");
         assert_eq!(told(&[ops.concat(), op(4, json!({"op": "done"})).to_vec()].concat()), "");
+        let started = [ops.concat(), op(4, json!({"op": "start", "task": "y"})).to_vec()].concat();
+        assert_eq!(told(&started), "c0 y (in progress) / w / (1 of the list are done)");
+        let blocked = [started, op(5, json!({"op": "block", "task": "y"})).to_vec()].concat();
+        assert_eq!(told(&blocked), "c0 y / w / (1 of the list are done)");
+        let again = [ops.concat(), op(4, json!({"op": "init", "items": ["n"]})).to_vec()].concat();
+        assert_eq!(told(&again), "c4 n");
         let legacy = op(0, json!({"ops": [{"op": "replace", "phases": [{"name": "A", "tasks": ["x"]}]}]}));
         assert_eq!(told(&legacy), "c0 x");
+    }
+
+    #[test]
+    fn actions_without_details_change_the_list() {
+        let act = |at: usize, arguments: Value, text: &str| called(at, "todo", arguments, text, Value::Null);
+        let added = [
+            act(0, json!({"action": "add", "text": "x"}), "Added todo #1: x"),
+            act(1, json!({"action": "add", "text": "y"}), "Added todo #2: y"),
+        ]
+        .concat();
+        assert_eq!(told(&added), "c0 #1 x / #2 y");
+        let toggled = [added, act(2, json!({"action": "toggle", "id": 2}), "").to_vec()].concat();
+        assert_eq!(told(&toggled), "c0 #1 x / (1 of the list are done)");
+        let open = [toggled.clone(), act(3, json!({"action": "toggle", "id": 2}), "").to_vec()].concat();
+        assert_eq!(told(&open), "c0 #1 x / #2 y");
+        assert_eq!(told(&[toggled, act(3, json!({"action": "clear"}), "").to_vec()].concat()), "");
     }
 
     #[test]

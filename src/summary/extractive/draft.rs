@@ -417,6 +417,220 @@ impl Wishes<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        conversation::tokens::{Estimator, Scale},
+        settings::Settings,
+        summary::{cleaner::Cleaner, span::Span},
+    };
+    use serde_json::{Value, json};
+
+    fn entry(id: &str, kind: &str, fields: Value) -> Arc<Entry> {
+        let mut line = json!({"type": kind, "id": id, "parentId": null, "timestamp": ""});
+        line.as_object_mut().expect("an object").extend(fields.as_object().expect("an object").clone());
+        Arc::new(Entry::parse(line.to_string().into()).expect("an entry"))
+    }
+
+    fn entries(messages: &[Value]) -> Vec<Arc<Entry>> {
+        let messages = messages.iter().enumerate();
+        messages.map(|(at, message)| entry(&format!("e{at}"), "message", json!({"message": message}))).collect()
+    }
+
+    fn user(text: &str) -> Value {
+        json!({"role": "user", "content": text})
+    }
+
+    fn command(name: &str) -> Value {
+        user(&format!("<command-name>{name}</command-name><command-args></command-args>"))
+    }
+
+    fn said(text: &str) -> Value {
+        json!({"role": "assistant", "content": [{"type": "text", "text": text}], "stopReason": "stop"})
+    }
+
+    /// A call and its result.
+    fn called(id: &str, tool: &str, arguments: Value, output: &str, failed: bool) -> [Value; 2] {
+        let call = json!({"type": "toolCall", "id": id, "name": tool, "arguments": arguments});
+        let content = json!([{"type": "text", "text": output}]);
+        [
+            json!({"role": "assistant", "content": [call], "stopReason": "toolUse"}),
+            json!({"role": "toolResult", "toolCallId": id, "toolName": tool, "isError": failed, "content": content}),
+        ]
+    }
+
+    /// The summary of whole turns after an earlier one, or of the beginning of a turn.
+    fn composed(cap: u64, previous: Option<&str>, history: &[Value], turn: &[Value]) -> String {
+        let previous = previous.map(|summary| {
+            let fields = json!({"summary": summary, "firstKeptEntryId": "e0", "tokensBefore": 1});
+            entry("k", "compaction", fields)
+        });
+        let (history, turn) = (entries(history), entries(turn));
+        let settings = Settings::default();
+        let request = Request {
+            span: Span::of(&history).continuing(previous.as_ref()).with_turn_prefix(&turn),
+            wishes: Wishes::default(),
+            cap,
+            without: None,
+            settings: &settings,
+            cleaner: &Cleaner::new(&settings),
+            scale: Scale::new(Estimator::Chars, 1.0),
+            stop: &|| false,
+        };
+        match turn.is_empty() {
+            true => Draft::of_history(&request).compose(cap, None),
+            false => Draft::of_turn_prefix(&request).compose(cap, None),
+        }
+    }
+
+    fn of(cap: u64, history: &[Value]) -> String {
+        composed(cap, None, history, &[])
+    }
+
+    /// The lines of a summary under a heading.
+    fn under<'a>(summary: &'a str, heading: &str) -> Vec<&'a str> {
+        let lines = summary.lines().skip_while(|line| *line != heading).skip(1);
+        lines.take_while(|line| !line.is_empty() && !line.starts_with('#')).collect()
+    }
+
+    #[test]
+    fn the_goal_of_a_command_has_the_first_request_in_words() {
+        let rest = || [user("Port the parser to tabs."), said("Two tests are still failing.")];
+        let goal = |first: &[Value]| {
+            let summary = of(2_000, &[first, &rest()].concat());
+            under(&summary, "## Goal").join(" ")
+        };
+        assert_eq!(goal(&[command("/review")]), "- /review – Port the parser to tabs.");
+        assert_eq!(goal(&[command("/review"), command("/plan")]), "- /review – Port the parser to tabs.");
+        assert_eq!(goal(&[command("/review"), said("Reviewed it, all is fine.")]), "- /review");
+        assert_eq!(goal(&[user("/review the parser")]), "- /review the parser");
+        assert_eq!(goal(&[user("Review the parser.")]), "- Review the parser.");
+    }
+
+    #[test]
+    fn instructions_about_the_conversation_come_first() {
+        let instructions = "# AGENTS.md instructions for /p\n\n<INSTRUCTIONS>\n- Use tabs in the docs.\n- Use spaces in the parser.\n- Never edit vendor/.\n- Always do it as follows:\n- Use the new one instead.\n- Keep the lexer of the project in one file and use the short form of it instead.\n</INSTRUCTIONS>\n";
+        let rules = |said_first: &str, more: &[Value]| {
+            let messages = [&[user(&format!("{instructions}{said_first}"))], more].concat();
+            under(&of(2_000, &messages), "## Constraints & Preferences").join("\n")
+        };
+        let (docs, parser) = ("- Use tabs in the docs.", "- Use spaces in the parser.");
+        let (first, last) = (
+            "- Never edit vendor/.",
+            "- Keep the lexer of the project in one file and use the short form of it instead.",
+        );
+        let ported = rules("Port the parser.", &[said("Ported the parser and the docs.")]);
+        assert_eq!(ported, [first, parser, docs, last].join("\n"));
+        let read = called("1", "read", json!({"path": "docs/tabs.md"}), "x", false);
+        assert_eq!(rules("Go on.", &read), [first, docs, parser, last].join("\n"));
+    }
+
+    #[test]
+    fn a_slip_that_was_solved_has_room_in_a_wide_summary() {
+        let edit = |id: &str, output: &str, failed: bool| {
+            called(id, "edit", json!({"path": "src/a.rs", "oldText": id, "newText": "y"}), output, failed)
+        };
+        let make =
+            |id: &str, output: &str, failed: bool| called(id, "bash", json!({"command": "make test"}), output, failed);
+        let messages = [
+            &[user("Fix the parser.")][..],
+            &edit("1", "String to replace not found in file", true),
+            &edit("2", "ok", false),
+            &make("3", "make: no rule", true),
+            &make("4", "test result: ok. 3 passed", false),
+            &[said("Fixed the parser.")],
+        ]
+        .concat();
+        for (cap, is_told) in [(WIDE - 1, false), (WIDE, true)] {
+            let summary = of(cap, &messages);
+            assert!(summary.contains("failed, later worked – bash make test: make: no rule"), "{summary}");
+            assert_eq!(summary.contains("failed, later worked – edit src/a.rs"), is_told, "{summary}");
+        }
+    }
+
+    #[test]
+    fn many_long_requests_are_shortened() {
+        let turn = |at: usize| {
+            let words = format!("is about the module{at} and its many words ").repeat(8);
+            [
+                user(&format!("Request number {at} {words}")),
+                said(&format!("Fixed the module{at} in src/module{at}.rs.")),
+            ]
+        };
+        let messages: Vec<Value> = (0..12).flat_map(turn).collect();
+        for (cap, number, longest) in [(1_000, 5, 150), (2_500, 12, 200)] {
+            let summary = of(cap, &messages);
+            let done = under(&summary, "### Done");
+            assert_eq!(done.len(), number, "{summary}");
+            assert!(done.iter().all(|line| line.chars().count() < longest), "{summary}");
+        }
+    }
+
+    #[test]
+    fn a_request_stands_under_the_heading_of_its_end() {
+        let stop = json!({"role": "assistant", "content": [], "stopReason": "aborted"});
+        let stopped = [user("Fix the parser."), stop, user("Fix the lexer."), said("Fixed the lexer.")];
+        let summary = of(2_000, &stopped);
+        assert_eq!(under(&summary, "### Done"), ["- [x] Fix the lexer. → Fixed the lexer."]);
+        assert_eq!(under(&summary, "### In Progress"), ["- [ ] Fix the parser. (interrupted)"]);
+        let turn = |at: usize| [user(&format!("Fix the bug {at} in the lexer.")), said("Fixed it in a.rs.")];
+        let left: Vec<Value> = stopped[..2].iter().cloned().chain((0..4).flat_map(turn)).collect();
+        assert!(of(2_000, &left).contains("\n- left off – Fix the parser.\n"), "{}", of(2_000, &left));
+        let failing = of(2_000, &[user("Fix the parser."), said("Two tests are still failing.")]);
+        assert_eq!(under(&failing, "### In Progress"), ["- [ ] Fix the parser. → Two tests are still failing."]);
+    }
+
+    #[test]
+    fn a_turn_that_goes_on_tells_its_results_and_its_last_command() {
+        let push = called("1", "bash", json!({"command": "git push"}), "to main\nab..cd", false);
+        let first =
+            [user("Fix the parser."), said("The table of the parser is fixed in a.rs."), said("Added the test.")];
+        let turn = [&first[..], &push].concat();
+        let ample = composed(2_000, None, &[], &turn);
+        assert_eq!(under(&ample, "### Done"), ["- [x] The table of the parser is fixed in a.rs."]);
+        assert_eq!(under(&ample, "### In Progress"), ["- [ ] Fix the parser."], "the last words stand below");
+        assert!(ample.contains("\n- last command that worked – bash git push: ab..cd\n"), "{ample}");
+        let small = composed(500, None, &[], &turn);
+        assert_eq!(under(&small, "### In Progress"), ["- [ ] Fix the parser. → Added the test."]);
+        let whole = of(2_000, &turn);
+        assert!(!whole.contains("last command"), "{whole}");
+    }
+
+    #[test]
+    fn a_tiny_summary_has_no_labels() {
+        let messages = [user("Fix it."), said("Fixed it."), user("NOTE: the port is 4711."), said("Noted.")];
+        assert!(of(500, &messages).contains("\n- the port is 4711.\n"));
+        assert!(of(2_000, &messages).contains("\n- NOTE: the port is 4711.\n"));
+    }
+
+    #[test]
+    fn tasks_stand_by_their_states() {
+        let todos = json!({"todos": [{"content": "a task", "status": "completed"},
+            {"content": "b task", "status": "in_progress"}, {"content": "c task", "status": "pending"}]});
+        let messages = [&[user("Fix it.")][..], &called("1", "TodoWrite", todos, "ok", false)].concat();
+        let summary = of(2_000, &messages);
+        assert!(under(&summary, "### Done").contains(&"- [x] a task"), "{summary}");
+        assert!(under(&summary, "### In Progress").contains(&"- [ ] b task"), "{summary}");
+        assert_eq!(under(&summary, "## Next Steps"), ["1. c task"]);
+        let steps = composed(2_000, Some("## Next Steps\n1. write the notes"), &messages, &[]);
+        assert_eq!(under(&steps, "## Next Steps"), ["1. c task"], "a list takes the place of earlier steps");
+    }
+
+    #[test]
+    fn a_step_of_an_earlier_summary_is_open_until_the_agent_says_that_it_is_done() {
+        let previous = "## Goal\n- Ship it.\n\n## Progress\n### In Progress\n- [ ] port the lexer\n\n## Next Steps\n1. update the changelog file\n2. said next: Let me run it\n3. write the release notes\n\n## Critical Context\n- Instructions for this summary: \"tabs\"";
+        let messages = [
+            user("Do the rest of the release."),
+            said("I updated the changelog file and added the update of it.\n\nThe tests still fail."),
+        ];
+        let summary = composed(2_000, Some(previous), &messages, &[]);
+        assert_eq!(under(&summary, "## Goal"), ["- Ship it."]);
+        assert_eq!(under(&summary, "## Next Steps"), ["1. write the release notes"]);
+        assert!(under(&summary, "### Done").contains(&"- [x] update the changelog file"), "{summary}");
+        assert!(under(&summary, "### In Progress").contains(&"- [ ] port the lexer"), "{summary}");
+        assert!(!summary.contains("Instructions for this summary"), "they were for one summary: {summary}");
+        let ported = [user("Do the rest."), said("I added the port of the lexer to a.rs.")];
+        let summary = composed(2_000, Some(previous), &ported, &[]);
+        assert!(under(&summary, "### Done").contains(&"- [x] port the lexer"), "{summary}");
+    }
 
     #[test]
     fn the_middle_of_long_last_words_is_left_out_line_by_line() {

@@ -321,6 +321,65 @@ mod tests {
     }
 
     #[test]
+    fn an_item_is_taken_once_and_the_latest_request_in_any_case() {
+        let measure = |text: &str| text.len() as u64 / 4;
+        let mut items = Items::new(AMPLE, None, &measure);
+        items.take(Kind::Goal, [(Section::Goal, "Port it. The port is 4711.".to_owned())]);
+        items.take(Kind::Facts, [(Section::Context, "The port is 4711.".to_owned())]);
+        items.take(Kind::Rules, [(Section::Constraints, "Port it.".to_owned())]);
+        for kind in [Kind::Requests, Kind::Latest] {
+            items
+                .take(kind, [(Section::Done, "Port it. The port is 4711.".to_owned()), (Section::Done, String::new())]);
+        }
+        assert_eq!(items.texts(), ["Port it. The port is 4711.", "Port it.", "Port it. The port is 4711."]);
+    }
+
+    #[test]
+    fn a_small_summary_has_no_line_for_what_is_left_out() {
+        let measure = |text: &str| text.len() as u64 / 4;
+        for (cap, lines) in [(AMPLE - 1, 0), (AMPLE, 1)] {
+            let mut items = Items::new(cap, None, &measure);
+            let rules = (0..500).map(|at| (Section::Constraints, format!("never touch folder number {at}"))).collect();
+            items.take_both_ends(Kind::Rules, rules);
+            let gaps = items.texts().iter().filter(|text| text.starts_with("… (")).count();
+            assert_eq!(gaps, lines, "{cap}");
+        }
+        let mut items = Items::new(AMPLE, None, &measure);
+        let rules: Vec<_> = (0..9).map(|at| (Section::Constraints, format!("never touch {at}"))).collect();
+        items.take_both_ends(Kind::Rules, rules.clone());
+        assert_eq!(items.texts(), rules.into_iter().map(|(_, text)| text).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_part_that_is_left_out_has_no_items() {
+        let measure = |text: &str| text.len() as u64 / 4;
+        let mut items = Items::new(AMPLE, Some(Part::Decisions), &measure);
+        items.take(Kind::Decisions, [(Section::Decisions, "use tabs".to_owned())]);
+        items.take(Kind::Failures, [(Section::Blocked, "make: no rule".to_owned())]);
+        assert_eq!(items.texts(), ["make: no rule"]);
+    }
+
+    #[test]
+    fn a_goal_without_room_is_clipped_and_another_item_is_left_out() {
+        let measure = |text: &str| text.len() as u64 / 4;
+        let long = "word ".repeat(200);
+        for (kind, is_told) in [(Kind::Goal, true), (Kind::Latest, true), (Kind::Requests, false)] {
+            let mut items = Items::new(400, None, &measure);
+            items.take(kind, [(Section::Goal, long.clone())]);
+            let texts = items.texts();
+            assert_eq!(texts.len(), usize::from(is_told), "{kind:?}");
+            assert!(texts.iter().all(|text| text.len() < long.len() && text.ends_with('…')), "{texts:?}");
+        }
+    }
+
+    #[test]
+    fn requests_have_a_share_by_the_room() {
+        let shares = [600, AMPLE - 1, AMPLE, 2_999, 3_000].map(|cap| Kind::Requests.share(cap));
+        assert_eq!(shares, [15, 15, 26, 26, 32]);
+        assert_eq!([TINY - 1, TINY].map(|cap| Kind::Goal.share(cap)), [8, 15]);
+    }
+
+    #[test]
     fn the_share_of_statements_falls_without_a_step() {
         for kind in [Kind::Rules, Kind::Facts] {
             let tokens: Vec<u64> = (100..4_000).map(|cap| cap * kind.share(cap) / 100).collect();

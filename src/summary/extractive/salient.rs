@@ -641,6 +641,31 @@ mod tests {
     }
 
     #[test]
+    fn sentences_that_were_said_stand_by_themselves() {
+        let line = "One is here. Two is there.";
+        assert_eq!(spoken_parts(line), [("One is here.", (false, true)), ("Two is there.", (true, false))]);
+        let long = format!("One is here. {}", "the words go on, ".repeat(20).trim());
+        let found = spoken_parts(&long);
+        assert!(found.len() > 3 && found[1].1 == (true, true), "{found:?}");
+        assert_eq!(found.last().map(|(_, more)| *more), Some((true, false)));
+        let said = [said(Speaker::Assistant, "```typescript\nlet the_name = first_thing(second_thing);\n```")];
+        assert_eq!(picked(&said, 1_000, &[], &[]), ["let the_name = first_thing(second_thing);"]);
+    }
+
+    #[test]
+    fn the_head_of_a_diff_and_the_file_of_a_call_are_known() {
+        assert!(is_head_of_diff("+++ b/src/a.rs") && is_head_of_diff("*** Update File: a.rs"));
+        assert!(!is_head_of_diff("a line of it") && !is_head_of_diff("index of the names that are there."));
+        let path = |speaker: Speaker, label: &str| {
+            path_of(&Said::new(speaker, Clean::assembled(label), Clean::default())).map(str::to_owned)
+        };
+        assert_eq!(path(Speaker::Call, "edit a.rs").as_deref(), Some("a.rs"));
+        assert_eq!(path(RESULT, "edit a.rs").as_deref(), Some("a.rs"));
+        assert_eq!(path(Speaker::Call, "bash make test"), None);
+        assert_eq!(path(Speaker::User, "edit a.rs"), None);
+    }
+
+    #[test]
     fn lines_that_were_given_back_are_the_last_ones() {
         let said = [said(RESULT, "the first_name is here\nthe second_name is here\nthe third_name is here")];
         let context = Context {

@@ -145,6 +145,9 @@ mod tests {
             ("bash", json!({"command": "cat s/pdf/SKILL.md"}), r#"Skill pdf Some("s/pdf/SKILL.md")"#),
             ("bash", json!({"command": "cat s/SKILL.md t/SKILL.md"}), "nothing"),
             ("bash", json!({"command": "rm SKILL.md"}), "nothing"),
+            ("read", json!({"path": "./SKILL.md/"}), r#"Skill SKILL.md Some("./SKILL.md")"#),
+            ("skill", json!({"name": " "}), "nothing"),
+            ("skill", json!({"path": "CLAUDE.md"}), "Skill CLAUDE.md None"),
         ] {
             assert_eq!(shown(loaded_by(tool, &arguments, &tools)), expected, "{tool} {arguments}");
         }
@@ -158,6 +161,10 @@ mod tests {
             ("# AGENTS.md instructions for /p\n\n<INSTRUCTIONS>", r#"Instructions AGENTS.md Some("/p/AGENTS.md")"#),
             ("Please write a <skill>", "nothing"),
             ("<skill>", "nothing"),
+            ("<skill>\n<name> </name>", "nothing"),
+            ("<skill><name>pdf</name><path> </path>", "Skill pdf None"),
+            ("Base directory for this skill:\n", "nothing"),
+            ("# AGENTS.md instructions for \nx", "nothing"),
         ] {
             assert_eq!(shown(loaded_in(message)), expected, "{message}");
         }

@@ -79,3 +79,23 @@ pub(in crate::summary) fn file_read<'a>(tool: &str, arguments: &'a Value) -> Opt
     let is_reader = words.any(|word| word == "cat" || reading().any(|known| is_same_tool(known, word)));
     PATHS.iter().filter(|_| is_reader).find_map(|name| arguments.get(*name)?.as_str())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn tools_of_servers_read_files_by_the_words_in_their_names() {
+        for (tool, arguments, read) in [
+            ("mcp__fs__read_file", json!({"path": "a"}), Some("a")),
+            ("fs.cat", json!({"file_path": "a"}), Some("a")),
+            ("fs-write", json!({"path": "a"}), None),
+            ("search", json!({"path": "a"}), None),
+        ] {
+            assert_eq!(file_read(tool, &arguments), read, "{tool}");
+        }
+        assert!(reads_a_file("read") && reads_a_file("ReadFile") && !reads_a_file("write"));
+        assert!(!reads_a_file("view_image"), "an image is no text");
+    }
+}

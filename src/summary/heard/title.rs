@@ -54,6 +54,12 @@ mod tests {
             ("set -e\ncargo build\ncargo test", "cargo build …"),
             ("FOO=1 cargo run \\\n  --release", "cargo run …"),
             ("cd src", "cd src"),
+            ("cd src &&", "cd src &&"),
+            ("pushd src && make", "make"),
+            ("#!/bin/sh\nmake", "make"),
+            ("export A=1\n\nmake\n", "make"),
+            ("make …\nls", "make …"),
+            ("A='x y' make", "A='x y' make"),
             ("tmpdir=$(mktemp -d); ls", "tmpdir=$(mktemp -d); ls"),
         ] {
             assert_eq!(title(script), titled);

@@ -703,6 +703,18 @@ mod tests {
         assert_eq!(count("Now, I will use curl instead of wget to read the page."), 0);
         assert_eq!(count("Ich habe mich für ROUND_HALF_UP entschieden, weil das Gesetz es verlangt."), 1);
         assert_eq!(count("Is that so because of the lock?"), 0);
+        assert_eq!(count("我们用制表符因为规定"), 1);
+        for none in [
+            "chose tabs",
+            "We would be going with tabs instead of spaces.",
+            "The root cause could not be found here.",
+            "It is red because the sky is blue.",
+            "| we chose | tabs instead of spaces |",
+            "rather than spaces I chose tabs for it",
+            "instead of spaces we use the tabs",
+        ] {
+            assert_eq!(count(none), 0, "{none}");
+        }
     }
 
     #[test]
@@ -718,7 +730,50 @@ mod tests {
         for done in ["the reader reports 0 errors.", "`still` is renamed.", "it is logged when a step fails."] {
             assert!(!denies(done), "{done}");
         }
+        let long = "It is a long story. ".repeat(20);
+        assert!(
+            asks_back(&format!("{long}Do you want tabs or spaces?")) && !asks_back(&format!("{long}Is that fine?"))
+        );
         assert!(asks_back("Jaeger or Zipkin?") && !asks_back(&format!("{} Shall I go on?", "It is done. ".repeat(30))));
+    }
+
+    #[test]
+    fn a_gap_is_admitted_in_many_words() {
+        for said in [
+            "I was not able to run it.",
+            "I wasn't able to run it.",
+            "We were unable to run it.",
+            "I am unable to run it.",
+            "I was unable to run it.",
+            "I still need to run it.",
+            "I still have to run it.",
+            "I ran out of time.",
+            "I skipped the docs.",
+            "We haven't tested it.",
+            "It is not finished.",
+            "That is not implemented.",
+            "The port is not complete.",
+            "It is only a stub.",
+            "This could not be merged.",
+            "Two are still pending.",
+            "These are open todos.",
+            "The docs remain to be written.",
+            "The login still fails.",
+            "Das Menü konnte ich nicht bauen.",
+            "Die Tests sind nicht fertig.",
+            "Das habe ich leider nicht gemacht.",
+            "Das ist noch nicht da.",
+            "Não consegui corrigir o menu.",
+            "Non sono riuscito a farlo.",
+            "Не удалось исправить меню.",
+            "Falta el menú.",
+            "Il reste un test.",
+            "まだ動きません。",
+            "まだ直していない。",
+            "できていません。",
+        ] {
+            assert_eq!(gap(&format!("I added the menu. {said}")).as_deref(), Some(said));
+        }
     }
 
     #[test]
@@ -728,7 +783,12 @@ mod tests {
             Some("said next: Let me reinstall it from source")
         );
         assert_eq!(announced("It is done."), None);
+        assert_eq!(announced("I see, let me run it"), None, "it looks back");
         let answer = "Done.\n\n**Next steps:**\n1. Add a test\n- Update the docs\n\nThat is all.\n- no step";
         assert_eq!(listed_steps(answer), ["Add a test", "Update the docs"]);
+        let many = format!("Next steps:\n\n- one\n\n{}", "- more\n".repeat(9));
+        assert_eq!(listed_steps(&many).len(), 6);
+        let prose = "Next steps in the long story of the parser and its files:\n- no step";
+        assert_eq!(listed_steps(prose), [""; 0]);
     }
 }

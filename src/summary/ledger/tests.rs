@@ -158,6 +158,16 @@ fn a_request_after_a_red_check_is_not_done() {
         piece(Speaker::Assistant, "I looked at it."),
     ];
     assert!(!ledger(&[], &asked).requests[0].is_done());
+    let after = |failed: bool, script: &str, output: &str| {
+        let pieces = [
+            piece(Speaker::User, "Fix it."),
+            ran(failed, script, output),
+            piece(Speaker::Assistant, "Fixed the parser."),
+        ];
+        ledger(&[], &pieces).requests[0].is_done()
+    };
+    assert!(!after(false, "cargo test | tail", "2 failed"), "the pipe hides it");
+    assert!(after(true, "git push", "error: x"), "a push is no check");
 }
 
 #[test]
@@ -273,6 +283,78 @@ fn an_answer_is_that_of_all_requests_that_joined_its_turn() {
     let found =
         ledger(&[], &[first, piece(Speaker::Call, "x"), second, piece(Speaker::Assistant, "Both are done.")]).requests;
     assert!(found.len() == 2 && found.iter().all(Request::is_done));
+}
+
+#[test]
+fn a_count_of_errors_denies_that_a_request_is_done() {
+    for answer in ["There are 3 errors.", "Fixed the parser, the docs are not yet done."] {
+        assert!(!answered("Fix the parser.", answer).0, "{answer}");
+    }
+    for answer in
+        ["The parser is fixed if the lock is free.", "The parser is fixed because the lock could not be taken."]
+    {
+        assert!(answered("Fix the parser.", answer).0, "{answer}");
+    }
+}
+
+#[test]
+fn an_exclamation_is_no_last_word() {
+    let last =
+        |answer: &str| ledger(&[], &[piece(Speaker::User, "Fix it."), piece(Speaker::Assistant, answer)]).last_words;
+    assert_eq!(last("What a mess this is!"), None);
+    for said in [
+        "The parser is fixed!",
+        "I rounded it. Looks good to me!",
+        "Great news for the parser of all those files in here.",
+    ] {
+        assert_eq!(last(said).as_deref(), Some(said));
+    }
+}
+
+#[test]
+fn a_message_that_states_facts_is_a_request_where_its_answer_does_something() {
+    for (said, answer, requests) in [
+        ("The port is 4711.", "I could not reach it.", 2),
+        ("The port is 4711.", "Fixed the port as well.", 2),
+        ("The port is 4711.", "It is in a.rs.", 1),
+        ("RELEASE: the version is 2.0.1.", "Understood.", 1),
+        ("The port is 4711. Handle it as you like, there is so much to say.", "I see.", 2),
+        ("Never push.", "I see.", 2),
+        ("[Image: image/png]", "A cat.", 1),
+        ("```\nlong\n```", "I see.", 1),
+    ] {
+        let pieces = [
+            piece(Speaker::User, "Fix the parser."),
+            piece(Speaker::Assistant, "Fixed."),
+            piece(Speaker::User, said),
+            piece(Speaker::Assistant, answer),
+        ];
+        let found = ledger(&[], &pieces).requests;
+        assert_eq!(found.len(), requests, "{said} {found:?}");
+        if requests == 2 {
+            assert_eq!(found[0].outcome.as_deref(), Some("Fixed."), "{said}");
+        }
+    }
+    let acted = [
+        piece(Speaker::User, "Fix the parser."),
+        piece(Speaker::Assistant, "Fixed."),
+        piece(Speaker::User, "The port is 4711."),
+        piece(Speaker::Call, "x"),
+    ];
+    let found =
+        |answer: &str| ledger(&[], &[acted.to_vec(), vec![piece(Speaker::Assistant, answer)]].concat()).requests;
+    assert!(found("Set in a.rs.").len() == 2 && found("Noted.").len() == 1);
+    let first = |said: &str| ledger(&[], &[piece(Speaker::User, said)]).requests.len();
+    assert_eq!((first("[Image: image/png]"), first("[Image: image/png] what is it")), (0, 1));
+}
+
+#[test]
+fn a_request_that_is_said_again_is_one() {
+    let said = ["Fix the parser.", "I see.", "Fix the parser.", "Fixed the parser."];
+    let speaker = |at: usize| if at % 2 == 0 { Speaker::User } else { Speaker::Assistant };
+    let pieces: Vec<Said> = said.iter().enumerate().map(|(at, text)| piece(speaker(at), text)).collect();
+    assert_eq!(ledger(&[], &pieces).requests.len(), 1);
+    assert_eq!(ledger(&[], &[piece(Speaker::User, &"a b\n".repeat(20))]).requests[0].text.len(), 12 * 4 - 1);
 }
 
 #[test]
@@ -417,6 +499,36 @@ fn the_outcome_is_the_sentence_about_the_request() {
             "v0.16.1 릴리즈 완료",
         ),
         ("Run the plan.", "Now executing the first batch (tasks 1-3). The batch is in a.rs.", "The batch is in a.rs."),
+        (
+            "The parser is slow, right?",
+            "The parser copies each line. I fixed the docs and added the tests of the parser.",
+            "The parser copies each line.",
+        ),
+        (
+            "why is it slow",
+            "The parser copies each line. I fixed the docs and added the tests.",
+            "The parser copies each line.",
+        ),
+        (
+            "Why is the parser slow?",
+            "All tests pass. The parser copies each line. I fixed the docs of the parser.",
+            "The parser copies each line.",
+        ),
+        ("Fix the parser.", "## Parser not fixed\n\nIt was the lexer all along.", "It was the lexer all along."),
+        ("Fix the parser.", "## Docs fixed\n\nIt was the lexer all along.", "It was the lexer all along."),
+        ("Fix the parser.", "## The parser\n\nIt was the lexer all along.", "It was the lexer all along."),
+        (
+            "Fix the parser.",
+            "Option one: the parser is fixed by a lock. It is the second one.",
+            "It is the second one.",
+        ),
+        ("Fix the parser.", "A) the parser is fixed so. It is in a.rs now.", "It is in a.rs now."),
+        ("Fix the parser.", "Is the parser fixed now? It reads the tabs.", "It reads the tabs."),
+        ("Fix the parser.", "The parser reads tabs now. All tests pass.", "The parser reads tabs now."),
+        ("Fix the parser.", "Solution: a lock for it. I changed the parser.", "Solution: a lock for it."),
+        ("Fix the parser.", "The tab is unnecessary. The parser reads it all.", "The parser reads it all."),
+        ("Fix the parser.", "The parser fails. Fixed the docs.", "Fixed the docs."),
+        ("Fix the parser.", "The parser of this project has the following parts in its files:", ""),
     ] {
         assert_eq!(answered(request, answer).1, told, "{request}");
     }
@@ -471,7 +583,7 @@ fn the_answer_to_a_question_goes_on_with_its_request() {
         let pieces = [ask.clone(), question.clone(), piece(Speaker::User, reply), piece(Speaker::Assistant, answer)];
         ledger(&[], &pieces)
     };
-    for reply in ["yes please", "yes", "plain colors, no variables", "The port is 4711."] {
+    for reply in ["yes please", "yes", "plain colors, no variables", "The port is 4711.", "no release on Friday"] {
         let found = of(reply, "Added dark mode with CSS variables.").requests;
         assert!(found.len() == 1 && found[0].is_done(), "{reply} {found:?}");
     }
@@ -499,11 +611,21 @@ fn the_answer_to_a_question_goes_on_with_its_request() {
         "no, the header should be blue first",
         "also the footer is broken on mobile",
         "plain. And add a health endpoint.",
+        "there are 3 failing tests",
+        "/compact",
+        "see a/b1",
+        "blue please now ok",
+        "fix it up",
     ] {
         assert_eq!(of(new, "Done with that.").requests.len(), 2, "{new}");
     }
     let declined = of("nah, skip dark mode", "Okay.").requests;
     assert!(declined.len() == 1 && declined[0].is_done(), "{declined:?}");
+    let silent = |reply: &str| ledger(&[], &[ask.clone(), question.clone(), piece(Speaker::User, reply)]).requests;
+    assert!(silent("nah, skip dark mode")[0].is_done() && !silent("yes")[0].is_done());
+    for (reply, answer) in [("yes", "OK."), ("not yet", "Added dark mode after all.")] {
+        assert!(of(reply, answer).requests[0].is_done(), "{reply}");
+    }
     let other = of("Fix the typo first.", "Fixed the typo.").requests;
     assert!(other.len() == 2 && !other[0].is_done() && other[1].is_done(), "{other:?}");
 }
@@ -553,6 +675,57 @@ fn a_refusal_stands_with_the_decision_that_it_refuses() {
 }
 
 #[test]
+fn decisions_and_rules_of_instructions_are_told_once() {
+    let decided = "We chose tabs instead of spaces here.";
+    let turn =
+        [piece(Speaker::User, "Fix it."), piece(Speaker::Assistant, decided), piece(Speaker::Assistant, decided)];
+    assert_eq!(ledger(&[], &turn).decisions, [decided]);
+    let instructions = piece(Speaker::Instructions, "Never push.\nThe port is 8080.\nNever push.\nI prefer tabs.");
+    assert_eq!(ledger(&[], &[instructions]).instructions, ["Never push."]);
+    for (answer, reply, told) in [
+        ("It is simple.", "no, SQS", vec![]),
+        (
+            "We will use a queue because it is simple.",
+            "fine with SQS",
+            vec!["We will use a queue because it is simple."],
+        ),
+    ] {
+        let pieces = [
+            piece(Speaker::User, "Add a queue."),
+            piece(Speaker::Assistant, answer),
+            piece(Speaker::User, reply),
+            piece(Speaker::Assistant, "Added SQS."),
+        ];
+        assert_eq!(ledger(&[], &pieces).decisions, told, "{reply}");
+    }
+    let silent = Said {
+        speaker: Speaker::Result { failed: false },
+        ..Said::new(Speaker::Aside, Clean::assembled("AskUserQuestion which"), Clean::default())
+    };
+    assert_eq!(ledger(&[], &[silent]).decisions, [""; 0]);
+}
+
+#[test]
+fn the_end_of_a_whole_turn_announces_nothing() {
+    let pieces = [piece(Speaker::User, "Fix it."), piece(Speaker::Assistant, "I added it. Let me see if it is fixed.")];
+    assert_eq!(ledger(&[], &pieces).next, [""; 0]);
+}
+
+#[test]
+fn a_new_request_does_not_go_on_with_a_carried_one() {
+    let previous = [
+        (Section::InProgress, "Port the parser".to_owned()),
+        (Section::Context, "left off – Fix the docs".to_owned()),
+        (Section::Constraints, "The port is 8080.".to_owned()),
+        (Section::Context, "Never push.".to_owned()),
+    ];
+    let found = ledger(&previous, &[piece(Speaker::User, "Fix the lexer.")]);
+    assert_eq!(found.requests.iter().map(|request| request.text.as_str()).collect::<Vec<_>>(), ["Fix the lexer."]);
+    let held: Vec<_> = found.statements.iter().map(|held| (held.statement.kind, &*held.statement.text)).collect();
+    assert_eq!(held, [(Kind::Wish, "The port is 8080."), (Kind::Note, "Never push.")]);
+}
+
+#[test]
 fn a_request_may_name_an_outdated_value() {
     let said = ["The port is 8080.", "The port is 9090.", "Free the port 8080, nginx still blocks it."];
     let found = ledger(&[], &said.map(|text| piece(Speaker::User, text))).requests;
@@ -586,6 +759,22 @@ fn the_line_of_a_failure_is_its_message_and_no_code() {
             "Found 2 matches of the string to replace",
         ),
         ("warning: the last Error: was ignored\nError:\nthe lock is stale", "Error: the lock is stale"),
+        ("Exit code 1\nmake: it broke", "make: it broke"),
+        ("exit code 1 of the long script here: it broke", "exit code 1 of the long script here: it broke"),
+        ("$ make\nit broke", "it broke"),
+        ("=== RUN TestA\nit broke", "it broke"),
+        ("task failed: lint\nit broke", "it broke"),
+        ("if error: x\nit broke", "it broke"),
+        ("error: x {\nit broke", "it broke"),
+        ("# it failed\nthe end", "the end"),
+        ("warning: it failed\nthe end", "the end"),
+        ("a.rs:1:2: warning x\na.rs:3:4: it broke", "a.rs:3:4: it broke"),
+        ("a\nCONFLICT (content): x", "CONFLICT (content): x"),
+        ("ok\nfatal it broke", "fatal it broke"),
+        ("ok\nit is fatal so\nthe fatal: one", "the fatal: one"),
+        ("note\nrejected by remote", "rejected by remote"),
+        ("Traceback (most recent call last):\n  File x\nabc.Error: one\n1Error: two", "abc.Error: one"),
+        ("Traceback (most recent call last):\n  File x\nhttpx.ReadTimeout\nmore", "httpx.ReadTimeout"),
     ] {
         assert_eq!(ledger(&[], &[ran(true, "mise run lint", output)]).failures[0].line, line, "{output}");
     }
@@ -615,7 +804,9 @@ fn what_was_left_off_long_ago_is_not_open() {
 
 #[test]
 fn a_failure_without_output_is_none() {
-    for output in ["", " \n ", "Command exited with code 1"] {
+    for output in
+        ["", " \n ", "Command exited with code 1", "exit code 1", "(no output)", "The user doesn't want to go on."]
+    {
         assert_eq!(ledger(&[], &[ran(true, "make", output)]).failures.len(), 0, "{output}");
     }
 }
@@ -641,9 +832,18 @@ fn the_results_of_a_running_turn_are_no_findings_and_no_plans() {
         "The patch exists in the source tree but not in the installed package.",
         "Now that the file printenv.pl has been created, I will write the script.",
         "A compatible toolchain is installed, so I can verify it.",
+        "The tests are green and lint is clean.",
+        "Fixed the parser, the docs are not yet done.",
+        "It is in a.rs.",
     ] {
         assert_eq!(of(other), [""; 0], "{other}");
     }
+}
+
+#[test]
+fn a_long_line_is_not_that_of_a_failure() {
+    let output = format!("{} error: y\nit broke", "x".repeat(500));
+    assert_eq!(ledger(&[], &[ran(true, "make", &output)]).failures[0].line, "it broke");
 }
 
 #[test]

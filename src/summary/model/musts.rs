@@ -256,6 +256,9 @@ mod tests {
     fn a_rule_in_the_goal_is_a_rule() {
         let previous = "## Goal\n- Port the parser. Never push to main.";
         assert_eq!(rules(previous, "go on with it"), ["Never push to main."]);
+        assert_eq!(rules("## Goal\n- Port the parser. I prefer short names.", "go on with it"), [""; 0], "a wish");
+        let done = "## Progress\n### Done\n- [x] Port the parser. Never push to main.";
+        assert_eq!(rules(done, "go on with it"), [""; 0], "of another section");
     }
 
     #[test]
@@ -291,6 +294,7 @@ mod tests {
         assert!(kept("必须使用中文回答", "## Constraints\n- 必须用中文回答"));
         assert!(!kept("never push to the main branch", "## Goal\nFix the parser on the main branch"));
         assert!(!kept("don't touch vendor/", "- nothing"));
+        assert!(!kept("keep retry_budget", "keep the retry of the budget"));
     }
 
     #[test]
@@ -328,6 +332,12 @@ mod tests {
             ),
             "## Goal\nx\n\n## Progress\n### Done\n- a\n### Blocked\n- make: no rule\n\n## Next Steps\n1. b\n- port the lexer\n\n## Critical Context\n- c"
         );
+        let task = |summary: &str| super::with(summary, &[&task], 100, &measure);
+        for end in ["---\n\nThe turn", "# Notes\nx", "### Later\nx"] {
+            let gap = if end.starts_with("###") { "\n" } else { "\n\n" };
+            let told = format!("## Next Steps\n1. b\n- port the lexer{gap}{end}");
+            assert_eq!(task(&format!("## Next Steps\n1. b\n\n{end}")), told);
+        }
         assert_eq!(with("## Goal\nx"), "## Goal\nx\n\n### Blocked\n- make: no rule\n\n## Next Steps\n- port the lexer");
     }
 }

@@ -104,3 +104,39 @@ pub(super) fn may_be_same(one: Option<&str>, other: Option<&str>) -> bool {
         |long: &str, short: &str| long.strip_suffix(short).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'));
     is_unsure(&one) || is_unsure(&other) || ends(&one, &other) || ends(&other, &one)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::summary::shell::uses;
+    use serde_json::json;
+
+    #[test]
+    fn folders_are_compared_by_their_paths() {
+        assert!(["/x", "~/x", "C:/x"].into_iter().all(is_absolute));
+        assert!(!["x/y", "1:x", "ä:x"].into_iter().any(is_absolute));
+        for (inner, outer, inside) in
+            [("/r/a", "/r", true), ("/r/a", "/r/", true), ("/rx", "/r", false), ("/r/../x", "/r", false)]
+        {
+            assert_eq!(is_inside(Some(inner), Some(outer)), inside, "{inner} {outer}");
+        }
+        for (one, other, same) in [
+            ("/x/a", "a", true),
+            ("xa", "a", false),
+            (".", "b", true),
+            ("a/..", "b", true),
+            ("/", "b", true),
+            ("b", "/", true),
+            ("./a", "~/a", true),
+        ] {
+            assert_eq!(may_be_same(Some(one), Some(other)), same, "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn a_folder_that_is_not_understood_has_no_files() {
+        for script in ["cd - && rm b", "cd $X; rm b", "pushd a; rm b"] {
+            assert_eq!(uses("bash", &json!({ "command": script })), [], "{script}");
+        }
+    }
+}

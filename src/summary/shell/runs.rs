@@ -524,6 +524,24 @@ mod tests {
             ("diff <(sort a) <(sort b); make", vec!["diff <(sort a) <(sort b)", "make"]),
             ("yes | make install", vec!["yes"]),
             ("echo y | ./install.sh", vec!["echo y", "install.sh"]),
+            ("echo a | pytest", vec!["echo a", "pytest"]),
+            ("make -j test", vec!["make test"]),
+            ("make -j 4 test", vec!["make test"]),
+            ("npm test run", vec!["npm test run"]),
+            ("cargo run", vec!["cargo run"]),
+            ("git commit -C HEAD", vec!["git commit HEAD"]),
+            ("'' a", vec![]),
+            ("a#b #c", vec!["a#b"]),
+            ("x=(1 2) a", vec!["a"]),
+            ("for ((i=0;i<3;i++)); do a; done", vec!["a", "done"]),
+            ("a `b; c` d", vec!["a `b; c` d"]),
+            ("a $'b\\nc' d", vec!["a b\nc d"]),
+            ("a ${b:-c} d", vec!["a ${b:-c} d"]),
+            ("a $((1+(2))) d", vec!["a $((1+(2))) d"]),
+            ("a $(b # )\n) c", vec!["a $(b # )\n) c"]),
+            ("a $(b \"$(c 'd)')\") e", vec!["a $(b \"$(c 'd)')\") e"]),
+            ("echo { a", vec!["echo { a"]),
+            ("echo }", vec!["echo }"]),
         ] {
             assert_eq!(told(script), expected, "{script}");
         }
@@ -548,8 +566,22 @@ mod tests {
             ("pytest -n 4 a.py", vec![Own]),
             ("kubectl -n prod apply -f x.yaml", vec![Own]),
             ("kubectl apply --dry-run=client -f x", vec![DryRun]),
+            ("kubectl apply --dry-run=none -f x", vec![Own]),
+            ("a; b", vec![Masked, Own]),
+            ("a || exit 0", vec![Unknown, Unknown]),
+            ("set -o errexit; a; b", vec![Own, Own, Own]),
+            ("set --verbose; a; b", vec![Masked, Masked, Own]),
+            ("a &> x", vec![Own]),
+            ("a >| b", vec![Own]),
         ] {
             assert_eq!(exits(script), expected, "{script}");
+        }
+    }
+
+    #[test]
+    fn a_folder_in_a_variable_is_not_known() {
+        for script in ["git -C $X push", "npm --prefix=$X test"] {
+            assert_eq!(runs(script)[0].folder, None, "{script}");
         }
     }
 
@@ -577,6 +609,10 @@ mod tests {
             ("terraform apply -auto-approve -var-file=prod.tfvars", "terraform apply -var-file prod.tfvars"),
             ("git push", "git push --no-verify"),
             ("cargo +1.96.0 test", "cargo test"),
+            ("make test", "make test x"),
+            ("cd . && make x", "cd b && make x"),
+            ("cd a/.. && make x", "cd b && make x"),
+            ("python3.12 a.py", "python a.py"),
         ] {
             assert!(covers(worked, failed), "{worked} | {failed}");
         }
@@ -603,6 +639,12 @@ mod tests {
             ("cargo test --features a", "cargo test --features=b"),
             ("terraform apply -var-file=dev.tfvars", "terraform apply -var-file=prod.tfvars"),
             ("git commit --no-verify -m x", "git commit -m x"),
+            ("cd /r && ls a", "cd /r/a && ls a"),
+            ("python", "python"),
+            ("git push --help", "git push"),
+            ("git rebase --continue", "git rebase --abort"),
+            ("git pull", "git push"),
+            ("cargo run", "cargo test"),
         ] {
             assert!(!covers(worked, failed), "{worked} | {failed}");
         }

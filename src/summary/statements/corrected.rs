@@ -155,6 +155,10 @@ mod tests {
             ("We upgraded, it's Postgres 16 now.", ["The database is Postgres 15."], "The database is Postgres 16."),
             ("we moved to Postgres 16 by the way", ["The database is Postgres 15."], "The database is Postgres 16."),
             ("いや、9090にして。", ["ポートは8080です。"], "ポートは9090です。"),
+            ("no, use 9090", ["The port is 8080"], "The port is 9090"),
+            ("make that 25", ["The max is 10."], "The max is 25."),
+            ("it's Postgres 16 now", ["The database is Postgres 15."], "The database is Postgres 16."),
+            ("no, use web2", ["The host is db1."], "The host is web2."),
         ] {
             assert_eq!(corrections(said, &before, 0), [new], "{said}");
         }
@@ -190,6 +194,23 @@ mod tests {
         assert_eq!(corrections("I meant 9090, not 8080", &["A listens on 8080.", "B is on 8080."], 2), [""; 0]);
         assert_eq!(corrections("不,还有3个错误", &["不要超过100行。"], 0), [""; 0]);
         assert_eq!(corrections("いや、エラーが3つあります", &["タイムアウトは30秒です。"], 0), [""; 0]);
+        for (other, before) in [
+            ("no, use 8080", "The port is 8080."),
+            ("no, use v2", "The port is 8080."),
+            ("no, use 1.3", "The range is 1-2."),
+            ("no, 25 MB", "The max upload is 10.5 MB."),
+            ("Postgres 16 is nice.", "The database is Postgres 15."),
+            ("we moved to Postgres 16.1", "The database is Postgres 15."),
+            ("we are on the 16 now", "It is on the 15."),
+            ("We upgraded to PG 16.", "The database is PG 15."),
+            ("we moved from 16 by the way", "It is away from 15."),
+            (
+                "We upgraded last night after a long discussion with the whole team, it's Postgres 16 now.",
+                "The database is Postgres 15.",
+            ),
+        ] {
+            assert_eq!(corrections(other, &[before], 0), [""; 0], "{other}");
+        }
         assert_eq!(corrections("no, use 9090", &port, 1), [""; 0], "another message came after it");
         let two = ["The staging port is 8080.", "The prod port is 9090."];
         assert_eq!(corrections("no, use 8081", &two, 0), [""; 0], "of two it is not known which one");

@@ -386,6 +386,22 @@ mod tests {
             ("Always use tabs.", "Always use spaces, not tabs."),
             ("Use Jest for tests.", "Use Vitest for tests instead of Jest."),
             ("From now on answer in German.", "You can answer in English again."),
+            ("don't commit yet", "commit it, the tests pass"),
+            ("don't run the tests yet", "Run all of the tests now."),
+            ("Don't publish yet.", "publish it now"),
+            ("不要修改配置文件", "现在可以修改配置文件"),
+            ("Never touch the migrations folder.", "You may touch the migration folder again."),
+            ("Never touch the APIs.", "You may touch the API again."),
+            ("Ask me before deleting files.", "We no longer need to ask before deleting files"),
+            ("Jamais de tabs.", "Oublie la règle tabs"),
+            ("Никогда tabs.", "Забудь правило tabs"),
+            ("No emojis in the docs.", "Emojis in the docs are fine now."),
+            ("No emojis in the docs.", "Emojis in the docs are fine after all."),
+            ("Nie auf main pushen.", "Du darfst jetzt auf main pushen."),
+            ("Nie Emojis in Commits.", "Emojis in Commits ist wieder erlaubt."),
+            ("No tabs.", "Ahora puedes poner tabs otra vez"),
+            ("Не пушь в main.", "Теперь можно пушь в main"),
+            ("Never touch vendor.", "You are allowed to touch vendor again."),
         ] {
             assert!(takes_back(rule, later), "{rule} | {later}");
         }
@@ -425,8 +441,29 @@ mod tests {
             ("Use tabs.", "Use spaces in YAML files, not tabs."),
             ("Use Postgres.", "Use SQLite in the unit tests instead of Postgres."),
             ("Always answer in German.", "Write the docs."),
+            ("Use port 8080.", "The port is 9090 not 8080."),
+            ("Always use tabs.", "We have spaces, not tabs."),
+            ("Always use tabs.", "Never push. We have spaces, not tabs."),
+            ("Never use default exports.", "Forget the rule about default exports?"),
+            ("Never use default exports.", "Forget the rule about default exports for now."),
+            ("Don't do it.", "you can push now"),
+            ("Always run the tests.", "You can run the tests again."),
+            ("Never use tabs.", "Always use spaces, not tabs."),
+            ("Always use tabs in Makefiles.", "Always use spaces, not tabs."),
+            ("Always use spaces.", "Always use spaces, not tabs."),
+            ("Never push to main.", "Answer in English."),
+            ("Answer in German.", "Answer in German."),
+            ("Never push to main.", "You may not push to main now."),
+            ("Don't push to main.", "push to main"),
+            ("Use pnpm.", "use pnpm"),
+            ("Run the tests now.", "run the tests"),
+            ("Never touch api_old.", "You may touch the old api again."),
+            ("Never touch api-old.", "You may touch the old api again."),
+            ("Never touch the app.", "You may touch the appendix now."),
         ] {
             assert!(!takes_back(rule, later), "{rule} | {later}");
         }
+        let long = format!("Forget the rule about default exports, {}", "because we like them all ".repeat(6));
+        assert!(!takes_back("Never use default exports.", &long), "a long sentence");
     }
 }

@@ -70,6 +70,51 @@ fn the_same_work_in_another_form_solves_a_failure() {
 }
 
 #[test]
+fn a_run_with_a_hidden_exit_code_solves_what_its_output_tells() {
+    for (failed, worked, output, state) in [
+        ("cargo run", "cargo run | tail", "fine", State::Solved),
+        ("cargo run", "cargo run | tail", "error: it failed", State::Open),
+        ("python x.py", "nohup python x.py & sleep 1", "3 passed; 1 failed", State::Open),
+        ("cargo run", "cargo run || true", "fine", State::Open),
+        ("cargo run", "cargo run || true", "3 passed, 1 failed", State::Open),
+        ("cargo run &", "cargo run &", "fine", State::Open),
+        ("make; ls", "make", PASSED, State::Solved),
+        ("cargo test", "cargo test | tail", "3 passed", State::Solved),
+        ("cargo test", "cargo test | tail", "0 failed", State::Solved),
+        ("cargo test", "cargo test | tail", "it passed", State::Solved),
+        ("cargo test", "cargo test | tail", "Finished dev", State::Solved),
+        ("cargo test", "cargo test | tail", "no issues found", State::Solved),
+        ("cargo test", "cargo test | tail", "server is ready", State::Solved),
+        ("cargo test", "cargo test | tail", "2 tests failed", State::Open),
+        ("cargo test", "cargo test | tail", "fine", State::Open),
+    ] {
+        assert_eq!(after(failed, worked, output), state, "{failed} | {worked} | {output}");
+    }
+    let told = "test result: FAILED. 1 passed; 1 failed";
+    assert_eq!(failures(&[ran(false, "cargo test", told)]).len(), 0, "its own exit code says that it passed");
+}
+
+#[test]
+fn a_failure_is_the_same_with_its_call_and_its_line() {
+    let states = |pieces: &[Said]| failures(pieces).iter().map(|it| it.state).collect::<Vec<_>>();
+    assert_eq!(states(&[ran(true, "make a", "error: a"), ran(true, "make b", "error: a")]).len(), 2);
+    let again = [ran(true, "make", "error: a"), ran(false, "make", PASSED), ran(true, "make", "error: b")];
+    assert_eq!(states(&again), [State::Solved, State::Open]);
+    let unnamed = ["error: x", "error: y"].map(|text| Said {
+        speaker: Speaker::Result { failed: true },
+        ..Said::new(Speaker::Aside, Clean::default(), Clean::assembled(text))
+    });
+    assert_eq!(states(&unnamed), [State::Open, State::Open]);
+    let turn = [
+        Said::new(Speaker::User, Clean::assembled("x"), Clean::assembled("Fix it.")),
+        ran(true, "git push", "error: x"),
+        ran(false, "git push", "ok"),
+        Said::new(Speaker::Assistant, Clean::assembled("x"), Clean::assembled("Fixed the parser.")),
+    ];
+    assert_eq!(states(&turn), [State::Solved]);
+}
+
+#[test]
 fn an_invalid_use_is_solved_by_another_use() {
     let state = |failed: &str, output: &str, worked: &str| {
         failures(&[ran(true, failed, output), ran(false, worked, "fine")])[0].state
