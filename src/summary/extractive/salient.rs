@@ -108,6 +108,8 @@ pub(super) struct Picker<'a> {
     taken: HashSet<usize>,
     /// The lines that are taken after all names are covered: the newest first, the output of tools last.
     rest: Vec<usize>,
+    /// The lines that did not fit, each with its cost in tokens, the best first. The room may grow.
+    missed: Vec<(usize, u64)>,
     measure: &'a dyn Fn(&str) -> u64,
 }
 
@@ -143,6 +145,7 @@ impl<'a> Picker<'a> {
             picked: Vec::new(),
             taken: HashSet::new(),
             rest,
+            missed: Vec::new(),
             measure,
         }
     }
@@ -151,10 +154,14 @@ impl<'a> Picker<'a> {
     pub(super) fn take(&mut self, tokens: u64) -> bool {
         let before = self.picked.len();
         let (mut left, mut misses) = (tokens, 0);
+        self.take_up_missed(tokens);
         while left >= LEAST
             && misses < MOST_MISSES
             && let Some(best) = self.heap.pop()
         {
+            if self.taken.contains(&best.at) {
+                continue;
+            }
             let now = self.lines[best.at].score(&self.index, &self.covered);
             if now < best.score && self.heap.peek().is_some_and(|next| now < next.score) {
                 if now > 0.0 {
@@ -179,6 +186,18 @@ impl<'a> Picker<'a> {
         self.picked.len() > before
     }
 
+    /// Makes the lines that did not fit, and that fit into `tokens`, the next ones of their list again.
+    fn take_up_missed(&mut self, tokens: u64) {
+        let (fitting, missed): (Vec<_>, Vec<_>) = self.missed.drain(..).partition(|(_, cost)| *cost <= tokens);
+        self.missed = missed;
+        for (at, _) in fitting.into_iter().rev() {
+            match self.lines[at].score(&self.index, &self.covered) {
+                score if score > 0.0 => self.heap.push(Ranked { score, at }),
+                _ => self.rest.push(at),
+            }
+        }
+    }
+
     /// Takes a line if it fits.
     fn take_line(&mut self, at: usize, left: &mut u64) -> bool {
         let line = &self.lines[at];
@@ -187,6 +206,7 @@ impl<'a> Picker<'a> {
         // A mark, the end of the line, and a label with a fence.
         let cost = (self.measure)(&line.picked.to_string()) + 2 + if first { (self.measure)(label) + 4 } else { 0 };
         if cost > *left {
+            self.missed.push((at, cost));
             return false;
         }
         *left -= cost;
@@ -551,6 +571,24 @@ mod tests {
         ];
         let known = ["the port_name is 4711 for all".to_owned()];
         assert_eq!(picked(&said, 1_000, &known, &[]), ["the test_one passes after all"]);
+    }
+
+    #[test]
+    fn lines_that_did_not_fit_are_taken_where_the_room_grows() {
+        let long = format!("the long_name stands in a line {}", "of many words ".repeat(5));
+        let said = [said(RESULT, &format!("{long}\nthe short_name is here\n{}", "plain words ".repeat(7)))];
+        let context = Context {
+            following: &[],
+            known: &[],
+            focus: &[],
+            root: None,
+            even: true,
+            solved: &HashSet::new(),
+            stale: &|_| false,
+        };
+        let mut picker = Picker::new(&said, &context, &measure);
+        assert!(picker.take(24) && picker.picked().len() == 1, "{:?}", picker.picked());
+        assert!(picker.take(200) && picker.picked().len() == 3, "{:?}", picker.picked());
     }
 
     #[test]
