@@ -3,7 +3,8 @@
 use super::{
     Part, Request, Wishes,
     excerpts::{excerpts, root},
-    items::{AMPLE, Items, Kind, TINY},
+    items::{AMPLE, Items, Kind, LAST, TINY, WISH},
+    last_words::head_and_end,
     previous_summary,
     salient::{Context, Picker},
 };
@@ -15,7 +16,7 @@ use crate::{
         heard::{Said, Speaker},
         ledger::{self, LAST_COMMAND, LEFT_OFF, Ledger, Sources},
         prose::{clip, content_words, item},
-        sections::{self, GAP, Section},
+        sections::{self, Section},
         statements,
     },
     text,
@@ -34,12 +35,6 @@ pub(super) struct Draft<'a> {
     goes_on: bool,
     request: &'a Request<'a>,
 }
-
-/// Label of the instructions that a summary quotes.
-const WISH: &str = "Instructions for this summary: ";
-
-/// Label of the agent's last words.
-const LAST: &str = "said last";
 
 /// Longest quotation of instructions, in characters.
 const LONGEST_WISH: usize = 400;
@@ -211,7 +206,7 @@ impl<'a> Draft<'a> {
             self.earlier(Section::Decisions).map(|line| clip(line, 300)).chain(ledger.decisions.iter().cloned());
         items.take_newest(Kind::Decisions, decisions.map(|line| (Section::Decisions, line)));
         if let Some(said) = self.last_words(cap) {
-            items.take(Kind::Last, [(Section::Excerpts, format!("{LAST}: {said}"))]);
+            items.take(Kind::Last, [(Section::Excerpts, format!("{LAST}{said}"))]);
         }
     }
 
@@ -343,40 +338,10 @@ const REFILLS: usize = 4;
 fn carried(label: &str, text: String) -> Said {
     let (speaker, label) = match label {
         "user" => (Speaker::User, label),
-        "assistant" | LAST => (Speaker::Assistant, "assistant"),
+        label if label == "assistant" || LAST.strip_suffix(": ") == Some(label) => (Speaker::Assistant, "assistant"),
         _ => (Speaker::Aside, label),
     };
     Said { carried: true, ..Said::new(speaker, Clean::assembled(label), Clean::assembled(text)) }
-}
-
-/// The beginning and the end of a text in whole lines, at most about `chars` characters, with an ellipsis between.
-fn head_and_end(said: &str, chars: usize) -> String {
-    if said.chars().count() <= chars {
-        return said.to_owned();
-    }
-    let lines: Vec<&str> = said.lines().collect();
-    let take = |lines: &mut dyn Iterator<Item = &&str>, most: usize| {
-        let mut left = most;
-        let mut taken = Vec::new();
-        for line in lines {
-            let size = line.chars().count() + 1;
-            if size > left {
-                break;
-            }
-            left -= size;
-            taken.push((*line).to_owned());
-        }
-        taken
-    };
-    let mut head = take(&mut lines.iter(), chars * 2 / 3);
-    if head.is_empty() {
-        head.push(clip(lines[0], chars * 2 / 3));
-    }
-    let mut end = take(&mut lines[head.len()..].iter().rev(), chars / 3);
-    end.reverse();
-    head.push(GAP.to_owned());
-    head.extend(end);
-    head.join("\n")
 }
 
 /// Lengths of a request, in characters. The outcome has two thirds of it.
@@ -400,21 +365,5 @@ impl Wishes<'_> {
         let words = texts.flat_map(|text| text.split(|char: char| !char.is_alphanumeric() && char != '_'));
         let words = words.map(str::to_lowercase);
         words.filter(|word| word.chars().count() > 3 && !FILLERS.contains(&word.as_str())).collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_middle_of_long_last_words_is_left_out_line_by_line() {
-        assert_eq!(head_and_end("short", 100), "short");
-        let said = (0..40).map(|at| format!("line number {at}\n")).collect::<String>();
-        let cut = head_and_end(&said, 120);
-        assert!(
-            cut.starts_with("line number 0\nline number 1\n") && cut.ends_with("\n…\nline number 38\nline number 39"),
-            "{cut}"
-        );
     }
 }

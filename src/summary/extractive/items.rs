@@ -1,6 +1,6 @@
 //! The items of an extracted summary, taken under a budget for each kind of fact.
 
-use super::Part;
+use super::{Part, last_words::head_and_end};
 use crate::summary::{
     prose::clip,
     sections::{self, Section},
@@ -41,6 +41,12 @@ pub(super) enum Kind {
     Lines,
 }
 
+/// Label of the instructions that a summary quotes.
+pub(super) const WISH: &str = "Instructions for this summary: ";
+
+/// Label of the agent's last words.
+pub(super) const LAST: &str = "said last: ";
+
 /// A summary in tokens below which statements of the user come before anything else.
 pub(super) const TINY: u64 = 900;
 
@@ -63,6 +69,18 @@ impl Kind {
             Self::Last => Part::LastWords,
             Self::Wish | Self::Goal | Self::Open | Self::Instructions | Self::Lines => return None,
         })
+    }
+
+    /// The shorter form of an item that has a place in any case, with about `chars` characters after its label.
+    fn shortened(self, text: &str, chars: usize) -> Option<String> {
+        let (label, shorten): (_, fn(&str, usize) -> String) = match self {
+            Self::Goal | Self::Latest => ("", clip),
+            Self::Wish => (WISH, clip),
+            Self::Last => (LAST, head_and_end),
+            _ => return None,
+        };
+        let (label, text) = text.strip_prefix(label).map_or(("", text), |text| (label, text));
+        Some(format!("{label}{}", shorten(text, chars)))
     }
 
     /// Tokens that a kind has in any case.
@@ -102,6 +120,9 @@ impl Kind {
 
 /// Items in a row that do not fit before a share is full. Each of them is measured.
 const MOST_MISSES: usize = 64;
+
+/// An item is shortened down to about this length, in bytes.
+const SHORT: usize = 40;
 
 struct Item {
     kind: Kind,
@@ -148,14 +169,14 @@ impl<'a> Items<'a> {
             if text.is_empty() || is_known {
                 continue;
             }
+            let (whole, mut chars) = (text, text.chars().count());
             let mut text = text.to_owned();
             let mut tokens = self.cost(section, &text);
             // A goal that is too long is still the goal.
-            while tokens > left
-                && matches!(kind, Kind::Goal | Kind::Latest | Kind::Wish | Kind::Last)
-                && text.len() > 40
-            {
-                text = clip(&text, text.chars().count() * 2 / 3);
+            while tokens > left && text.len() > SHORT {
+                chars = chars * 2 / 3;
+                let Some(shorter) = kind.shortened(whole, chars) else { break };
+                text = shorter;
                 tokens = self.cost(section, &text);
             }
             if tokens > left {
@@ -309,6 +330,26 @@ mod tests {
         assert_eq!(texts.iter().filter(|text| text.starts_with("… (") && text.ends_with(" left out)")).count(), 1);
         let place = |at: usize| texts.iter().position(|text| text.ends_with(&format!(" {at}")));
         assert!(place(0) < place(499), "in their order");
+    }
+
+    #[test]
+    fn an_item_that_is_too_long_is_shortened_after_its_label() {
+        let measure = |text: &str| text.len() as u64 / 4;
+        let shortened = |kind: Kind, text: String| {
+            let mut items = Items::new(AMPLE, None, &measure);
+            items.take(kind, [(Section::Excerpts, text)]);
+            items.texts().pop().expect("an item")
+        };
+        let blob = shortened(Kind::Last, format!("{LAST}{}", "QUJD".repeat(2_000)));
+        assert!(blob.starts_with("said last: QUJDQUJD") && blob.len() > 300, "{blob}");
+        let wish = shortened(Kind::Wish, format!("{WISH}\"{}\"", "QUJD".repeat(2_000)));
+        assert!(wish.starts_with("Instructions for this summary: \"QUJDQUJD"), "{wish}");
+        let code = (0..90).map(|at| format!("code {at}\n")).collect::<String>();
+        let said = shortened(Kind::Last, format!("{LAST}The code:\n```\n{code}```\nThat is all."));
+        assert!(
+            said.starts_with("said last: The code:\n```\ncode 0\n") && said.ends_with("\n```\nThat is all."),
+            "{said}"
+        );
     }
 
     #[test]
