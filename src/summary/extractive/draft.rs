@@ -58,8 +58,8 @@ impl<'a> Draft<'a> {
         entries: &[&'a Arc<Entry>],
         goes_on: bool,
     ) -> Self {
-        // Instructions are for one summary.
-        previous.retain(|(_, text)| !text.starts_with(WISH));
+        // Instructions are for one summary, and so is the mark of what it left out.
+        previous.retain(|(_, text)| !text.starts_with(WISH) && text != sections::GAP);
         let fresh: Vec<Said> = archived.into_iter().chain(request.heard(entries)).collect();
         let mut ledger = Ledger::of(&Sources {
             previous: &previous,

@@ -151,22 +151,18 @@ impl<'a> Items<'a> {
         if self.without.is_some() && self.without == kind.part() {
             return;
         }
-        let used: u64 = self.items.iter().map(|item| item.tokens).sum();
-        let of_kind: u64 = self.items.iter().filter(|item| item.kind == kind).map(|item| item.tokens).sum();
-        // Two thirds for facts, so that there is always something of what was actually said. A small summary is facts.
-        let all = self.cap * between(self.cap, 95, 67) / 100;
-        let share = (self.cap * kind.share(self.cap) / 100).max(kind.least());
-        let mut left = share.saturating_sub(of_kind).min(all.saturating_sub(used));
+        let mut left = self.room_of(kind);
         let mut misses = 0;
         for (section, text) in items {
             let text = text.trim();
-            if left < 6 || misses > MOST_MISSES {
+            let is_gap = text == sections::GAP;
+            if left < 6 && !is_gap || misses > MOST_MISSES {
                 break;
             }
             // The latest request is told though it is the goal, too.
             let is_known = kind != Kind::Latest && self.known.contains(&text.to_lowercase())
                 || kind == Kind::Facts && self.is_in_goal(text);
-            if text.is_empty() || is_known {
+            if text.is_empty() || is_known && !is_gap {
                 continue;
             }
             let (whole, mut chars) = (text, text.chars().count());
@@ -190,6 +186,16 @@ impl<'a> Items<'a> {
         }
     }
 
+    /// The tokens that are left for a kind.
+    fn room_of(&self, kind: Kind) -> u64 {
+        let used: u64 = self.items.iter().map(|item| item.tokens).sum();
+        let of_kind: u64 = self.items.iter().filter(|item| item.kind == kind).map(|item| item.tokens).sum();
+        // Two thirds for facts, so that there is always something of what was actually said. A small summary is facts.
+        let all = self.cap * between(self.cap, 95, 67) / 100;
+        let share = (self.cap * kind.share(self.cap) / 100).max(kind.least());
+        share.saturating_sub(of_kind).min(all.saturating_sub(used))
+    }
+
     /// Whether a text is a part of the goal.
     fn is_in_goal(&self, text: &str) -> bool {
         self.items.iter().any(|item| item.kind == Kind::Goal && item.text.contains(text))
@@ -197,21 +203,25 @@ impl<'a> Items<'a> {
 
     /// Takes these items, which are in their order. Where there is no room for all, the first ones and the last ones are taken.
     pub(super) fn take_both_ends(&mut self, kind: Kind, items: Vec<(Section, String)>) {
-        let room = self.cap * kind.share(self.cap) / 100;
         let all = items.len();
-        let size: u64 = items.iter().map(|(section, text)| self.cost(*section, text)).sum();
+        // The first item has the heading of its section, too.
+        let of_heading = items.first().map_or(0, |(section, _)| self.cost(*section, "") - self.cost_below(""));
+        let room = self.room_of(kind).saturating_sub(of_heading);
+        let size: u64 = items.iter().map(|(_, text)| self.cost_below(text)).sum();
         if size <= room {
             return self.take(kind, items);
         }
-        // The line that says how many are left out. A small summary has no room for it.
-        let gap = items.first().filter(|_| self.cap >= AMPLE);
-        let gap = gap.map_or(0, |(section, _)| self.cost(*section, &sections::left_out(all)));
-        let (mut used, mut first, mut last) = (gap, 0, 0);
-        while first + last < all && used < room {
+        // The line that says how many are left out. A small summary has no room for the number.
+        let gap = |count: usize| if self.cap >= AMPLE { sections::left_out(count) } else { sections::GAP.to_owned() };
+        let (mut used, mut first, mut last) = (self.cost_below(&gap(all)), 0, 0);
+        while first + last < all {
             // Two of three are of the first ones: the rules of the first message hold longest.
             let takes_first = first <= last * 2;
             let at = if takes_first { first } else { all - 1 - last };
-            used += self.cost(items[at].0, &items[at].1);
+            used += self.cost_below(&items[at].1);
+            if used > room {
+                break;
+            }
             if takes_first {
                 first += 1
             } else {
@@ -219,10 +229,7 @@ impl<'a> Items<'a> {
             };
         }
         let left_out = all - first - last;
-        let gap = items
-            .first()
-            .filter(|_| left_out > 0 && self.cap >= AMPLE)
-            .map(|(section, _)| (*section, sections::left_out(left_out)));
+        let gap = items.first().filter(|_| left_out > 0).map(|(section, _)| (*section, gap(left_out)));
         let (mut chosen, end): (Vec<_>, Vec<_>) = items
             .into_iter()
             .enumerate()
@@ -277,7 +284,12 @@ impl<'a> Items<'a> {
     fn cost(&self, section: Section, text: &str) -> u64 {
         // The mark, the end of the line, and the heading of the first item.
         let first = self.items.iter().all(|item| item.section != section);
-        (self.measure)(text) + if first { 8 } else { 2 }
+        self.cost_below(text) + if first { 6 } else { 0 }
+    }
+
+    /// The cost of an item that is not the first one below its heading.
+    fn cost_below(&self, text: &str) -> u64 {
+        (self.measure)(text) + 2
     }
 
     fn render(&self) -> String {
@@ -328,6 +340,16 @@ mod tests {
         let has = |at: usize| texts.contains(&format!("never touch folder number {at}"));
         assert!(has(0) && has(499) && !has(250) && texts.len() > 20, "{texts:?}");
         assert_eq!(texts.iter().filter(|text| text.starts_with("… (") && text.ends_with(" left out)")).count(), 1);
+        for cap in [300, 1_500] {
+            let mut small = Items::new(cap, None, &measure);
+            for kind in [Kind::Rules, Kind::Facts] {
+                let name = |at: usize| format!("never touch the folder number {at} of {kind:?}");
+                small.take_both_ends(kind, (0..90).map(|at| (Section::Constraints, name(at))).collect());
+                let gaps = small.items.iter().filter(|item| item.kind == kind && item.text == sections::GAP).count();
+                let room = small.items.iter().filter(|item| item.kind == kind).count();
+                assert!(gaps == 1 && room > 2, "{cap} {kind:?}: {:?}", small.texts());
+            }
+        }
         let place = |at: usize| texts.iter().position(|text| text.ends_with(&format!(" {at}")));
         assert!(place(0) < place(499), "in their order");
     }

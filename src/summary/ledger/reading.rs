@@ -246,6 +246,7 @@ fn carried(section: Section, text: &str) -> Option<Held> {
         || Failure::carried(section, text, 0).is_some()
         || text.starts_with(LAST_COMMAND)
         || text.starts_with(LEFT_OFF)
+        || text == sections::GAP
     {
         return None;
     }
