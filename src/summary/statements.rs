@@ -75,10 +75,12 @@ pub(super) fn of_user(said: &str) -> Vec<Statement> {
         *known.entry(place_of(item)).or_insert_with(|| statement(item).is_some_and(|it| it.kind <= Kind::Wish))
     };
     let mut paste = Paste::default();
+    let mut headings = lists::Headings::default();
     let quoted = quotation(said);
     for line in lines(said).map(str::trim) {
         let before = found.len();
         let place = place_of(line);
+        headings.pass(line);
         // A quotation is somebody else's.
         if quoted.contains(&place) || listed.contains(&place) || line.starts_with('>') || is_pasted(line) {
             continue;
@@ -98,7 +100,10 @@ pub(super) fn of_user(said: &str) -> Vec<Statement> {
                 found.extend(statements);
                 listed.extend(items.iter().map(|item| place_of(item)));
             }
-            None => of_line(line, &mut found),
+            None => {
+                of_line(line, &mut found);
+                headings.complete(line, &mut found[before..]);
+            }
         }
         // After a log, facts are those of the log.
         if paste.began() {
@@ -538,6 +543,25 @@ mod tests {
             of_user(said).iter().map(|it| &*it.text).collect::<Vec<_>>(),
             ["Never touch these folders: vendor/; dist/"]
         );
+    }
+
+    #[test]
+    fn a_short_item_has_the_heading_that_it_belongs_to() {
+        let rules = |said: &str| of_user(said).into_iter().map(|it| it.text).collect::<Vec<_>>();
+        let style = "- use lowercase after the colon\n- never use more than seventy characters in it, also for merges";
+        for heading in ["### Description Style", "**Description Style:**", "Description Style:"] {
+            assert_eq!(
+                rules(&format!("# All\n\n{heading}\n\n{style}")),
+                [
+                    "Description Style: use lowercase after the colon",
+                    "never use more than seventy characters in it, also for merges"
+                ],
+                "{heading}"
+            );
+        }
+        assert_eq!(rules("## Tests\nStyle:\n1. use tabs\n\nSome words.\n- never sleep"), ["Style: use tabs", "Tests: never sleep"]);
+        assert_eq!(rules("My own rules:\n- never push"), ["never push"]);
+        assert_eq!(rules("Fix these bugs:\n- never sleep"), ["never sleep"]);
     }
 
     #[test]

@@ -225,14 +225,18 @@ impl<'a> Draft<'a> {
         // A line that only announces others says nothing by itself, and neither does one that leans on the line before.
         let leans = |rule: &str| rule.ends_with([':', '：']) || rule.ends_with("instead.") && rule.len() < SHORT_GOAL;
         let rules = self.ledger.instructions.iter().map(|rule| item(rule).unwrap_or(rule)).filter(|rule| !leans(rule));
-        let strong = |lower: &str| STRONG.iter().any(|word| lower.contains(word));
         let mut rules: Vec<_> = rules
             .map(|rule| {
                 let lower = rule.to_lowercase();
-                (strong(&lower), content_words(&lower).intersection(&used).count(), rule)
+                let words = content_words(&lower);
+                // A long sentence has more words of everything.
+                let shared = words.intersection(&used).count() as f64 / (words.len().max(1) as f64).sqrt();
+                (commands(&lower), shared, rule)
             })
             .collect();
-        rules.sort_by_key(|(strong, shared, _)| std::cmp::Reverse((*strong, *shared)));
+        rules.sort_by(|(strong, shared, _), (other, of_other, _)| {
+            other.cmp(strong).then_with(|| of_other.total_cmp(shared))
+        });
         rules.into_iter().map(|(_, _, rule)| rule.to_owned()).collect()
     }
 
@@ -325,8 +329,29 @@ impl<'a> Draft<'a> {
 /// A summary in tokens that has room for slips in the use of a tool.
 const WIDE: u64 = 4_000;
 
-/// Words of a rule that its project stands on.
-const STRONG: [&str; 7] = ["must", "never", "always", "do not", "don't", "niemals", "immer"];
+/// Whether a rule commands with a word that its project stands on. After a subject most of these words tell how something is:
+/// "users don't need it".
+fn commands(lower: &str) -> bool {
+    const STRONG: [&str; 7] = ["must", "never", "always", "do not", "don't", "niemals", "immer"];
+    const LEADS: [&str; 8] = ["please", "and", "but", "or", "so", "then", "you", "also"];
+    const SUBJECTS: [&str; 13] =
+        ["it", "they", "users", "he", "she", "which", "who", "that", "there", "is", "are", "was", "were"];
+    let mut found = STRONG.iter().flat_map(|word| lower.match_indices(word));
+    found.any(|(at, strong)| {
+        let before = lower[..at].trim_end();
+        let word = before.rsplit(|char: char| !char.is_alphanumeric()).next().unwrap_or_default();
+        // Code is a subject, too.
+        let begins = word.is_empty() && !before.ends_with(['`', ')']);
+        let is_part = lower[..at].ends_with(char::is_alphanumeric)
+            || lower[at + strong.len()..].starts_with(char::is_alphanumeric);
+        match strong {
+            _ if is_part => false,
+            "must" => true,
+            "do not" | "don't" => begins || LEADS.contains(&word),
+            _ => begins || !SUBJECTS.contains(&word),
+        }
+    })
+}
 
 /// Length of the goal where it stands among the requests, in characters.
 const SHORT_GOAL: usize = 60;
@@ -365,5 +390,35 @@ impl Wishes<'_> {
         let words = texts.flat_map(|text| text.split(|char: char| !char.is_alphanumeric() && char != '_'));
         let words = words.map(str::to_lowercase);
         words.filter(|word| word.chars().count() > 3 && !FILLERS.contains(&word.as_str())).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_strong_word_after_a_subject_commands_nothing() {
+        for rule in [
+            "don't use unwrap",
+            "use tabs. do not use spaces",
+            "please don't push",
+            "**never** push",
+            "commits must be signed",
+            "we always squash",
+            "if it fails, don't retry",
+        ] {
+            assert!(commands(rule), "{rule}");
+        }
+        for other in [
+            "users don't need to know it",
+            "use the flag where they just don't get it",
+            "`open()` don't lock",
+            "it never returns",
+            "the list is always sorted",
+            "use mustard",
+        ] {
+            assert!(!commands(other), "{other}");
+        }
     }
 }

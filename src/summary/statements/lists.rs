@@ -1,6 +1,6 @@
 //! Rules that stand as a list below the line that announces them.
 
-use super::{Kind, LONGEST, MOST, Statement, statement, without_bullet};
+use super::{Kind, LONGEST, MOST, Statement, asks_for_work, statement, without_bullet};
 use crate::summary::{prose::item, words::Words};
 use std::sync::LazyLock;
 
@@ -33,6 +33,47 @@ pub(super) fn headed<'a>(line: &str, after: &'a str, is_own: &mut dyn FnMut(&str
         }
     }
 }
+
+/// The headings that a line stands below.
+#[derive(Debug, Default)]
+pub(super) struct Headings<'a> {
+    /// That of the section.
+    section: &'a str,
+    /// The line that ends with a colon before a list.
+    list: &'a str,
+}
+
+impl<'a> Headings<'a> {
+    /// Takes the next line in.
+    pub(super) fn pass(&mut self, line: &'a str) {
+        let bare = line.trim_matches(['#', '*', ':', '：', ' ']);
+        let is_line = bare.split_whitespace().count() <= SHORT && !announces_rules(bare) && !asks_for_work(bare);
+        if line.starts_with('#') {
+            (self.section, self.list) = (if is_line { bare } else { "" }, "");
+        } else if item(line).is_none() && !line.is_empty() {
+            let announces = line.trim_end_matches('*').ends_with([':', '：']);
+            self.list = if is_line && announces { bare } else { "" };
+        }
+    }
+
+    /// Puts the heading before the rule of a short item, which says little without it.
+    pub(super) fn complete(&self, line: &str, found: &mut [Statement]) {
+        let heading = if self.list.is_empty() { self.section } else { self.list };
+        let Some(text) = item(line).filter(|text| !heading.is_empty() && text.split_whitespace().count() <= SHORT)
+        else {
+            return;
+        };
+        if let [statement] = found
+            && statement.kind <= Kind::Wish
+            && item(&statement.text).unwrap_or(&statement.text) == text.trim()
+        {
+            statement.text = format!("{heading}: {}", text.trim());
+        }
+    }
+}
+
+/// Words of a short item, and of a heading.
+const SHORT: usize = 6;
 
 /// The longest rule that is joined with its list, in bytes.
 const MOST_JOINED: usize = 360;
