@@ -533,6 +533,18 @@ mod tests {
             of_user(twice).iter().map(|it| &*it.text).collect::<Vec<_>>(),
             ["Never touch: a/", "Never touch: b/"]
         );
+        for tasks in [
+            "Read-only inventory. Produce these sections, each bullet with `path:line`:\n- the readers\n- the writers",
+            "Fix these bugs, and never skip tests:\n- the reader\n- the writer",
+        ] {
+            let found = of_user(tasks);
+            assert!(found.len() <= 1 && found.iter().all(|it| !it.text.contains("the ")), "{found:?}");
+        }
+        let said = of_user("The port is 8080. Never touch these folders:\n- vendor/\n- dist/");
+        assert_eq!(
+            said.iter().map(|it| &*it.text).collect::<Vec<_>>(),
+            ["The port is 8080.", "Never touch these folders: vendor/; dist/"]
+        );
         let rules =
             "The following is mandatory:\n1. one class per file\n2. no globals\n3. every function has a docstring";
         let found: Vec<_> = of_user(rules).into_iter().map(|it| (it.kind <= Kind::Wish, it.text)).collect();
