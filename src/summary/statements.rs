@@ -285,9 +285,13 @@ fn is_pasted(line: &str) -> bool {
     is_json || strange(line) * 10 > line.len() && !begins_rule(&line.to_lowercase())
 }
 
-/// The number of characters that data have and prose has rarely.
+/// The number of characters that data have and prose has rarely, outside of code between marks.
 fn strange(text: &str) -> usize {
-    text.chars().filter(|char| matches!(char, '{' | '}' | '"' | '\\' | '|' | '<' | '>' | ';' | '=')).count()
+    let is_strange = |char: &char| matches!(char, '{' | '}' | '"' | '\\' | '|' | '<' | '>' | ';' | '=');
+    let parts = text.split('`').count();
+    // The last mark of an odd number opens nothing.
+    let prose = text.split('`').enumerate().filter(|(at, _)| at % 2 == 0 || at + 1 == parts);
+    prose.flat_map(|(_, part)| part.chars()).filter(is_strange).count()
 }
 
 /// A person's own words, not a log or a piece of JSON that was pasted, and no question.
@@ -479,6 +483,27 @@ mod tests {
         ] {
             assert_eq!(kind(rule), Some(Kind::Rule), "{rule}");
         }
+        for rule in [
+            "Also, no TODO comments.",
+            "oh and plus, never squash",
+            "Whatever you do, stay out of the billing module.",
+            "Every function needs a docstring.",
+            "each new endpoint gets a test",
+            "Commit messages in imperative mood, please.",
+        ] {
+            assert_eq!(kind(rule), Some(Kind::Rule), "{rule}");
+        }
+        assert_eq!(kind("Code style: 4 spaces, no tabs"), Some(Kind::Wish));
+        for none in [
+            "And only then the tests failed",
+            "And no test failed in it",
+            "Each time the build gets a change it hangs",
+            "Every request gets slower",
+            "Fix comments in the parser, please.",
+            "Tests: 3 passed, no failures",
+        ] {
+            assert!(kind(none).is_none_or(|kind| kind > Kind::Wish), "{none}");
+        }
         for none in ["read only", "Is it read-only or not?", "The tests run on Linux only because of CI."] {
             assert_ne!(kind(none), Some(Kind::Wish), "{none}");
         }
@@ -571,7 +596,10 @@ mod tests {
                 "{heading}"
             );
         }
-        assert_eq!(rules("## Tests\nStyle:\n1. use tabs\n\nSome words.\n- never sleep"), ["Style: use tabs", "Tests: never sleep"]);
+        assert_eq!(
+            rules("## Tests\nStyle:\n1. use tabs\n\nSome words.\n- never sleep"),
+            ["Style: use tabs", "Tests: never sleep"]
+        );
         assert_eq!(rules("My own rules:\n- never push"), ["never push"]);
         assert_eq!(rules("Fix these bugs:\n- never sleep"), ["never sleep"]);
     }
@@ -598,6 +626,8 @@ mod tests {
             "Never catch Exception: let it crash.",
             "Under no circumstances touch prod.",
             "Auf keinen Fall pushen",
+            "**Never** use `git push --force` (it breaks {\"a\": \"b\"})",
+            "Wrap it in `<a href=\"x\">`, `<b>` or `{}` so that it is never empty",
         ] {
             let found = of_user(rule);
             assert_eq!(found.iter().map(|it| it.kind).collect::<Vec<_>>(), [Kind::Rule], "{rule}");
