@@ -7,6 +7,7 @@
 mod draft;
 mod excerpts;
 mod items;
+mod last_words;
 mod salient;
 mod short;
 mod worth;

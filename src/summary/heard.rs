@@ -370,6 +370,19 @@ mod tests {
         let last = heard.last().expect("a result");
         assert_eq!(last.speaker, Speaker::Result { failed: false }, "the agent ended it");
         assert_eq!(last.runs[0].exit, crate::summary::shell::ExitCode::Unknown, "it did not work either");
+        let code =
+            r#"const r=await tools.write_stdin({session_id:7,chars:"\u0003",yield_time_ms:1000}); text(r.output)"#;
+        let stop = call("b", "exec", serde_json::json!({"input": code}));
+        let stopped = [entries[0].clone(), entries[1].clone(), stop, entries[3].clone()];
+        let heard = listen(&stopped.iter().collect::<Vec<_>>(), &|text| Clean::assembled(text), &|| false);
+        let last = heard.last().expect("a result");
+        assert_eq!((&*last.label, last.speaker), ("exec cargo test", Speaker::Result { failed: false }), "by its code");
+        let code = r#"text(await tools.write_stdin({"session_id": "7", "chars": "y\n"}))"#;
+        let waits = [entries[0].clone(), entries[1].clone(), call("b", "exec", serde_json::json!({"code": code}))];
+        let waits = [&waits[..], &[entries[3].clone()]].concat();
+        let heard = listen(&waits.iter().collect::<Vec<_>>(), &|text| Clean::assembled(text), &|| false);
+        let last = heard.last().expect("a result");
+        assert_eq!((&*last.label, last.speaker), ("exec cargo test", Speaker::Result { failed: true }));
         let unknown = call("b", "write_stdin", serde_json::json!({"session_id": 9, "chars": "\u{3}"}));
         let stopped = [unknown, entries[3].clone()];
         let heard = listen(&stopped.iter().collect::<Vec<_>>(), &|text| Clean::assembled(text), &|| false);

@@ -166,7 +166,7 @@ pub(super) fn clip(text: &str, chars: usize) -> String {
     let end = blank.filter(second_half).or_else(separator).or(blank).unwrap_or(head.len());
     let head = head[..end].trim_end_matches([' ', ',', ';', ':', '–', '-', '(']);
     let mut cut = head.to_owned();
-    for mark in ["**", "`"] {
+    for mark in ["**", "```", "`"] {
         if cut.matches(mark).count() % 2 == 1
             && let Some(at) = cut.rfind(mark)
         {
@@ -220,6 +220,7 @@ mod tests {
         assert_eq!(clip("four words stand here", 14), "four words …");
         assert_eq!(clip("see **the whole** list, and more", 26), "see **the whole** list …");
         assert_eq!(clip("see **the whole list** and more", 18), "see the whole …");
+        assert_eq!(clip("run ```sh cargo test ``` and more of it", 23), "run sh cargo test …");
         assert_eq!(clip("read /home/ana/shop/src/settings/reader.rs", 38), "read /home/ana/shop/src/settings …");
         assert_eq!(clip("the configuration_value_of_it", 20), "the …");
         assert_eq!(clip(&"字".repeat(20), 10), format!("{} …", "字".repeat(8)));

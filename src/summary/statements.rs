@@ -77,10 +77,12 @@ pub(super) fn of_user(said: &str) -> Vec<Statement> {
         *known.entry(place_of(item)).or_insert_with(|| statement(item).is_some_and(|it| it.kind <= Kind::Wish))
     };
     let mut paste = Paste::default();
+    let mut headings = lists::Headings::default();
     let quoted = quotation(said);
     for line in lines(said).map(str::trim) {
         let before = found.len();
         let place = place_of(line);
+        headings.pass(line);
         // A quotation is somebody else's.
         if quoted.contains(&place) || listed.contains(&place) || line.starts_with('>') || is_pasted(line) {
             continue;
@@ -100,7 +102,10 @@ pub(super) fn of_user(said: &str) -> Vec<Statement> {
                 found.extend(statements);
                 listed.extend(items.iter().map(|item| place_of(item)));
             }
-            None => of_line(line, &mut found),
+            None => {
+                of_line(line, &mut found);
+                headings.complete(line, &mut found[before..]);
+            }
         }
         // After a log, facts are those of the log.
         if paste.began() {
@@ -298,9 +303,13 @@ fn is_pasted(line: &str) -> bool {
     is_json || strange(line) * 10 > line.len() && !begins_rule(&line.to_lowercase())
 }
 
-/// The number of characters that data have and prose has rarely.
+/// The number of characters that data have and prose has rarely, outside of code between marks.
 fn strange(text: &str) -> usize {
-    text.chars().filter(|char| matches!(char, '{' | '}' | '"' | '\\' | '|' | '<' | '>' | ';' | '=')).count()
+    let is_strange = |char: &char| matches!(char, '{' | '}' | '"' | '\\' | '|' | '<' | '>' | ';' | '=');
+    let parts = text.split('`').count();
+    // The last mark of an odd number opens nothing.
+    let prose = text.split('`').enumerate().filter(|(at, _)| at % 2 == 0 || at + 1 == parts);
+    prose.flat_map(|(_, part)| part.chars()).filter(is_strange).count()
 }
 
 /// A person's own words, not a log or a piece of JSON that was pasted, and no question.
@@ -533,6 +542,27 @@ mod tests {
         ] {
             assert_eq!(kind(rule), Some(Kind::Rule), "{rule}");
         }
+        for rule in [
+            "Also, no TODO comments.",
+            "oh and plus, never squash",
+            "Whatever you do, stay out of the billing module.",
+            "Every function needs a docstring.",
+            "each new endpoint gets a test",
+            "Commit messages in imperative mood, please.",
+        ] {
+            assert_eq!(kind(rule), Some(Kind::Rule), "{rule}");
+        }
+        assert_eq!(kind("Code style: 4 spaces, no tabs"), Some(Kind::Wish));
+        for none in [
+            "And only then the tests failed",
+            "And no test failed in it",
+            "Each time the build gets a change it hangs",
+            "Every request gets slower",
+            "Fix comments in the parser, please.",
+            "Tests: 3 passed, no failures",
+        ] {
+            assert!(kind(none).is_none_or(|kind| kind > Kind::Wish), "{none}");
+        }
         for none in ["read only", "Is it read-only or not?", "The tests run on Linux only because of CI."] {
             assert_ne!(kind(none), Some(Kind::Wish), "{none}");
         }
@@ -587,6 +617,18 @@ mod tests {
             of_user(twice).iter().map(|it| &*it.text).collect::<Vec<_>>(),
             ["Never touch: a/", "Never touch: b/"]
         );
+        for tasks in [
+            "Read-only inventory. Produce these sections, each bullet with `path:line`:\n- the readers\n- the writers",
+            "Fix these bugs, and never skip tests:\n- the reader\n- the writer",
+        ] {
+            let found = of_user(tasks);
+            assert!(found.len() <= 1 && found.iter().all(|it| !it.text.contains("the ")), "{found:?}");
+        }
+        let said = of_user("The port is 8080. Never touch these folders:\n- vendor/\n- dist/");
+        assert_eq!(
+            said.iter().map(|it| &*it.text).collect::<Vec<_>>(),
+            ["The port is 8080.", "Never touch these folders: vendor/; dist/"]
+        );
         let rules =
             "The following is mandatory:\n1. one class per file\n2. no globals\n3. every function has a docstring";
         let found: Vec<_> = of_user(rules).into_iter().map(|it| (it.kind <= Kind::Wish, it.text)).collect();
@@ -597,6 +639,28 @@ mod tests {
             of_user(said).iter().map(|it| &*it.text).collect::<Vec<_>>(),
             ["Never touch these folders: vendor/; dist/"]
         );
+    }
+
+    #[test]
+    fn a_short_item_has_the_heading_that_it_belongs_to() {
+        let rules = |said: &str| of_user(said).into_iter().map(|it| it.text).collect::<Vec<_>>();
+        let style = "- use lowercase after the colon\n- never use more than seventy characters in it, also for merges";
+        for heading in ["### Description Style", "**Description Style:**", "Description Style:"] {
+            assert_eq!(
+                rules(&format!("# All\n\n{heading}\n\n{style}")),
+                [
+                    "Description Style: use lowercase after the colon",
+                    "never use more than seventy characters in it, also for merges"
+                ],
+                "{heading}"
+            );
+        }
+        assert_eq!(
+            rules("## Tests\nStyle:\n1. use tabs\n\nSome words.\n- never sleep"),
+            ["Style: use tabs", "Tests: never sleep"]
+        );
+        assert_eq!(rules("My own rules:\n- never push"), ["never push"]);
+        assert_eq!(rules("Fix these bugs:\n- never sleep"), ["never sleep"]);
     }
 
     #[test]
@@ -621,6 +685,8 @@ mod tests {
             "Never catch Exception: let it crash.",
             "Under no circumstances touch prod.",
             "Auf keinen Fall pushen",
+            "**Never** use `git push --force` (it breaks {\"a\": \"b\"})",
+            "Wrap it in `<a href=\"x\">`, `<b>` or `{}` so that it is never empty",
         ] {
             let found = of_user(rule);
             assert_eq!(found.iter().map(|it| it.kind).collect::<Vec<_>>(), [Kind::Rule], "{rule}");

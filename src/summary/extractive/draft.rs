@@ -3,7 +3,8 @@
 use super::{
     Part, Request, Wishes,
     excerpts::{excerpts, root},
-    items::{AMPLE, Items, Kind, TINY},
+    items::{AMPLE, Items, Kind, LAST, TINY, WISH},
+    last_words::head_and_end,
     previous_summary,
     salient::{Context, Picker},
 };
@@ -15,7 +16,7 @@ use crate::{
         heard::{Said, Speaker},
         ledger::{self, LAST_COMMAND, LEFT_OFF, Ledger, MENTIONED, Sources},
         prose::{clip, content_words, item},
-        sections::{self, GAP, Section},
+        sections::{self, Section},
         statements,
     },
     text,
@@ -34,12 +35,6 @@ pub(super) struct Draft<'a> {
     goes_on: bool,
     request: &'a Request<'a>,
 }
-
-/// Label of the instructions that a summary quotes.
-const WISH: &str = "Instructions for this summary: ";
-
-/// Label of the agent's last words.
-const LAST: &str = "said last";
 
 /// Longest quotation of instructions, in characters.
 const LONGEST_WISH: usize = 400;
@@ -63,8 +58,8 @@ impl<'a> Draft<'a> {
         entries: &[&'a Arc<Entry>],
         goes_on: bool,
     ) -> Self {
-        // Instructions are for one summary.
-        previous.retain(|(_, text)| !text.starts_with(WISH));
+        // Instructions are for one summary, and so is the mark of what it left out.
+        previous.retain(|(_, text)| !text.starts_with(WISH) && text != sections::GAP);
         let fresh: Vec<Said> = archived.into_iter().chain(request.heard(entries)).collect();
         let mut ledger = Ledger::of(&Sources {
             previous: &previous,
@@ -222,7 +217,7 @@ impl<'a> Draft<'a> {
             self.earlier(Section::Decisions).map(|line| clip(line, 300)).chain(ledger.decisions.iter().cloned());
         items.take_newest(Kind::Decisions, decisions.map(|line| (Section::Decisions, line)));
         if let Some(said) = self.last_words(cap) {
-            items.take(Kind::Last, [(Section::Excerpts, format!("{LAST}: {said}"))]);
+            items.take(Kind::Last, [(Section::Excerpts, format!("{LAST}{said}"))]);
         }
     }
 
@@ -241,14 +236,18 @@ impl<'a> Draft<'a> {
         // A line that only announces others says nothing by itself, and neither does one that leans on the line before.
         let leans = |rule: &str| rule.ends_with([':', '：']) || rule.ends_with("instead.") && rule.len() < SHORT_GOAL;
         let rules = self.ledger.instructions.iter().map(|rule| item(rule).unwrap_or(rule)).filter(|rule| !leans(rule));
-        let strong = |lower: &str| STRONG.iter().any(|word| lower.contains(word));
         let mut rules: Vec<_> = rules
             .map(|rule| {
                 let lower = rule.to_lowercase();
-                (strong(&lower), content_words(&lower).intersection(&used).count(), rule)
+                let words = content_words(&lower);
+                // A long sentence has more words of everything.
+                let shared = words.intersection(&used).count() as f64 / (words.len().max(1) as f64).sqrt();
+                (commands(&lower), shared, rule)
             })
             .collect();
-        rules.sort_by_key(|(strong, shared, _)| std::cmp::Reverse((*strong, *shared)));
+        rules.sort_by(|(strong, shared, _), (other, of_other, _)| {
+            other.cmp(strong).then_with(|| of_other.total_cmp(shared))
+        });
         rules.into_iter().map(|(_, _, rule)| rule.to_owned()).collect()
     }
 
@@ -341,8 +340,29 @@ impl<'a> Draft<'a> {
 /// A summary in tokens that has room for slips in the use of a tool.
 const WIDE: u64 = 4_000;
 
-/// Words of a rule that its project stands on.
-const STRONG: [&str; 7] = ["must", "never", "always", "do not", "don't", "niemals", "immer"];
+/// Whether a rule commands with a word that its project stands on. After a subject most of these words tell how something is:
+/// "users don't need it".
+fn commands(lower: &str) -> bool {
+    const STRONG: [&str; 7] = ["must", "never", "always", "do not", "don't", "niemals", "immer"];
+    const LEADS: [&str; 8] = ["please", "and", "but", "or", "so", "then", "you", "also"];
+    const SUBJECTS: [&str; 13] =
+        ["it", "they", "users", "he", "she", "which", "who", "that", "there", "is", "are", "was", "were"];
+    let mut found = STRONG.iter().flat_map(|word| lower.match_indices(word));
+    found.any(|(at, strong)| {
+        let before = lower[..at].trim_end();
+        let word = before.rsplit(|char: char| !char.is_alphanumeric()).next().unwrap_or_default();
+        // Code is a subject, too.
+        let begins = word.is_empty() && !before.ends_with(['`', ')']);
+        let is_part = lower[..at].ends_with(char::is_alphanumeric)
+            || lower[at + strong.len()..].starts_with(char::is_alphanumeric);
+        match strong {
+            _ if is_part => false,
+            "must" => true,
+            "do not" | "don't" => begins || LEADS.contains(&word),
+            _ => begins || !SUBJECTS.contains(&word),
+        }
+    })
+}
 
 /// Length of the goal where it stands among the requests, in characters.
 const SHORT_GOAL: usize = 60;
@@ -354,40 +374,10 @@ const REFILLS: usize = 4;
 fn carried(label: &str, text: String) -> Said {
     let (speaker, label) = match label {
         "user" => (Speaker::User, label),
-        "assistant" | LAST => (Speaker::Assistant, "assistant"),
+        label if label == "assistant" || LAST.strip_suffix(": ") == Some(label) => (Speaker::Assistant, "assistant"),
         _ => (Speaker::Aside, label),
     };
     Said { carried: true, ..Said::new(speaker, Clean::assembled(label), Clean::assembled(text)) }
-}
-
-/// The beginning and the end of a text in whole lines, at most about `chars` characters, with an ellipsis between.
-fn head_and_end(said: &str, chars: usize) -> String {
-    if said.chars().count() <= chars {
-        return said.to_owned();
-    }
-    let lines: Vec<&str> = said.lines().collect();
-    let take = |lines: &mut dyn Iterator<Item = &&str>, most: usize| {
-        let mut left = most;
-        let mut taken = Vec::new();
-        for line in lines {
-            let size = line.chars().count() + 1;
-            if size > left {
-                break;
-            }
-            left -= size;
-            taken.push((*line).to_owned());
-        }
-        taken
-    };
-    let mut head = take(&mut lines.iter(), chars * 2 / 3);
-    if head.is_empty() {
-        head.push(clip(lines[0], chars * 2 / 3));
-    }
-    let mut end = take(&mut lines[head.len()..].iter().rev(), chars / 3);
-    end.reverse();
-    head.push(GAP.to_owned());
-    head.extend(end);
-    head.join("\n")
 }
 
 /// Lengths of a request, in characters. The outcome has two thirds of it.
@@ -633,13 +623,27 @@ mod tests {
     }
 
     #[test]
-    fn the_middle_of_long_last_words_is_left_out_line_by_line() {
-        assert_eq!(head_and_end("short", 100), "short");
-        let said = (0..40).map(|at| format!("line number {at}\n")).collect::<String>();
-        let cut = head_and_end(&said, 120);
-        assert!(
-            cut.starts_with("line number 0\nline number 1\n") && cut.ends_with("\n…\nline number 38\nline number 39"),
-            "{cut}"
-        );
+    fn a_strong_word_after_a_subject_commands_nothing() {
+        for rule in [
+            "don't use unwrap",
+            "use tabs. do not use spaces",
+            "please don't push",
+            "**never** push",
+            "commits must be signed",
+            "we always squash",
+            "if it fails, don't retry",
+        ] {
+            assert!(commands(rule), "{rule}");
+        }
+        for other in [
+            "users don't need to know it",
+            "use the flag where they just don't get it",
+            "`open()` don't lock",
+            "it never returns",
+            "the list is always sorted",
+            "use mustard",
+        ] {
+            assert!(!commands(other), "{other}");
+        }
     }
 }

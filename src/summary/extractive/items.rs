@@ -1,6 +1,6 @@
 //! The items of an extracted summary, taken under a budget for each kind of fact.
 
-use super::Part;
+use super::{Part, last_words::head_and_end};
 use crate::summary::{
     prose::clip,
     sections::{self, Section},
@@ -41,6 +41,12 @@ pub(super) enum Kind {
     Lines,
 }
 
+/// Label of the instructions that a summary quotes.
+pub(super) const WISH: &str = "Instructions for this summary: ";
+
+/// Label of the agent's last words.
+pub(super) const LAST: &str = "said last: ";
+
 /// A summary in tokens below which statements of the user come before anything else.
 pub(super) const TINY: u64 = 900;
 
@@ -63,6 +69,18 @@ impl Kind {
             Self::Last => Part::LastWords,
             Self::Wish | Self::Goal | Self::Open | Self::Instructions | Self::Lines => return None,
         })
+    }
+
+    /// The shorter form of an item that has a place in any case, with about `chars` characters after its label.
+    fn shortened(self, text: &str, chars: usize) -> Option<String> {
+        let (label, shorten): (_, fn(&str, usize) -> String) = match self {
+            Self::Goal | Self::Latest => ("", clip),
+            Self::Wish => (WISH, clip),
+            Self::Last => (LAST, head_and_end),
+            _ => return None,
+        };
+        let (label, text) = text.strip_prefix(label).map_or(("", text), |text| (label, text));
+        Some(format!("{label}{}", shorten(text, chars)))
     }
 
     /// Tokens that a kind has in any case.
@@ -103,6 +121,9 @@ impl Kind {
 /// Items in a row that do not fit before a share is full. Each of them is measured.
 const MOST_MISSES: usize = 64;
 
+/// An item is shortened down to about this length, in bytes.
+const SHORT: usize = 40;
+
 struct Item {
     kind: Kind,
     section: Section,
@@ -130,32 +151,28 @@ impl<'a> Items<'a> {
         if self.without.is_some() && self.without == kind.part() {
             return;
         }
-        let used: u64 = self.items.iter().map(|item| item.tokens).sum();
-        let of_kind: u64 = self.items.iter().filter(|item| item.kind == kind).map(|item| item.tokens).sum();
-        // Two thirds for facts, so that there is always something of what was actually said. A small summary is facts.
-        let all = self.cap * between(self.cap, 95, 67) / 100;
-        let share = (self.cap * kind.share(self.cap) / 100).max(kind.least()) + self.inherited(kind);
-        let mut left = share.saturating_sub(of_kind).min(all.saturating_sub(used));
+        let mut left = self.room_of(kind);
         let mut misses = 0;
         for (section, text) in items {
             let text = text.trim();
-            if left < 6 || misses > MOST_MISSES {
+            let is_gap = text == sections::GAP;
+            if left < 6 && !is_gap || misses > MOST_MISSES {
                 break;
             }
             // The latest request is told though it is the goal, too.
             let is_known = kind != Kind::Latest && self.known.contains(&text.to_lowercase())
                 || kind == Kind::Facts && self.is_in_goal(text);
-            if text.is_empty() || is_known {
+            if text.is_empty() || is_known && !is_gap {
                 continue;
             }
+            let (whole, mut chars) = (text, text.chars().count());
             let mut text = text.to_owned();
             let mut tokens = self.cost(section, &text);
             // A goal that is too long is still the goal.
-            while tokens > left
-                && matches!(kind, Kind::Goal | Kind::Latest | Kind::Wish | Kind::Last)
-                && text.len() > 40
-            {
-                text = clip(&text, text.chars().count() * 2 / 3);
+            while tokens > left && text.len() > SHORT {
+                chars = chars * 2 / 3;
+                let Some(shorter) = kind.shortened(whole, chars) else { break };
+                text = shorter;
                 tokens = self.cost(section, &text);
             }
             if tokens > left {
@@ -178,6 +195,16 @@ impl<'a> Items<'a> {
         (self.cap * Kind::Requests.share(self.cap) / 100).saturating_sub(used)
     }
 
+    /// The tokens that are left for a kind.
+    fn room_of(&self, kind: Kind) -> u64 {
+        let used: u64 = self.items.iter().map(|item| item.tokens).sum();
+        let of_kind: u64 = self.items.iter().filter(|item| item.kind == kind).map(|item| item.tokens).sum();
+        // Two thirds for facts, so that there is always something of what was actually said. A small summary is facts.
+        let all = self.cap * between(self.cap, 95, 67) / 100;
+        let share = (self.cap * kind.share(self.cap) / 100).max(kind.least()) + self.inherited(kind);
+        share.saturating_sub(of_kind).min(all.saturating_sub(used))
+    }
+
     /// Whether a text is a part of the goal.
     fn is_in_goal(&self, text: &str) -> bool {
         self.items.iter().any(|item| item.kind == Kind::Goal && item.text.contains(text))
@@ -185,21 +212,25 @@ impl<'a> Items<'a> {
 
     /// Takes these items, which are in their order. Where there is no room for all, the first ones and the last ones are taken.
     pub(super) fn take_both_ends(&mut self, kind: Kind, items: Vec<(Section, String)>) {
-        let room = self.cap * kind.share(self.cap) / 100;
         let all = items.len();
-        let size: u64 = items.iter().map(|(section, text)| self.cost(*section, text)).sum();
+        // The first item has the heading of its section, too.
+        let of_heading = items.first().map_or(0, |(section, _)| self.cost(*section, "") - self.cost_below(""));
+        let room = self.room_of(kind).saturating_sub(of_heading);
+        let size: u64 = items.iter().map(|(_, text)| self.cost_below(text)).sum();
         if size <= room {
             return self.take(kind, items);
         }
-        // The line that says how many are left out. A small summary has no room for it.
-        let gap = items.first().filter(|_| self.cap >= AMPLE);
-        let gap = gap.map_or(0, |(section, _)| self.cost(*section, &sections::left_out(all)));
-        let (mut used, mut first, mut last) = (gap, 0, 0);
-        while first + last < all && used < room {
+        // The line that says how many are left out. A small summary has no room for the number.
+        let gap = |count: usize| if self.cap >= AMPLE { sections::left_out(count) } else { sections::GAP.to_owned() };
+        let (mut used, mut first, mut last) = (self.cost_below(&gap(all)), 0, 0);
+        while first + last < all {
             // Two of three are of the first ones: the rules of the first message hold longest.
             let takes_first = first <= last * 2;
             let at = if takes_first { first } else { all - 1 - last };
-            used += self.cost(items[at].0, &items[at].1);
+            used += self.cost_below(&items[at].1);
+            if used > room {
+                break;
+            }
             if takes_first {
                 first += 1
             } else {
@@ -207,10 +238,7 @@ impl<'a> Items<'a> {
             };
         }
         let left_out = all - first - last;
-        let gap = items
-            .first()
-            .filter(|_| left_out > 0 && self.cap >= AMPLE)
-            .map(|(section, _)| (*section, sections::left_out(left_out)));
+        let gap = items.first().filter(|_| left_out > 0).map(|(section, _)| (*section, gap(left_out)));
         let (mut chosen, end): (Vec<_>, Vec<_>) = items
             .into_iter()
             .enumerate()
@@ -265,7 +293,12 @@ impl<'a> Items<'a> {
     fn cost(&self, section: Section, text: &str) -> u64 {
         // The mark, the end of the line, and the heading of the first item.
         let first = self.items.iter().all(|item| item.section != section);
-        (self.measure)(text) + if first { 8 } else { 2 }
+        self.cost_below(text) + if first { 6 } else { 0 }
+    }
+
+    /// The cost of an item that is not the first one below its heading.
+    fn cost_below(&self, text: &str) -> u64 {
+        (self.measure)(text) + 2
     }
 
     fn render(&self) -> String {
@@ -316,6 +349,16 @@ mod tests {
         let has = |at: usize| texts.contains(&format!("never touch folder number {at}"));
         assert!(has(0) && has(499) && !has(250) && texts.len() > 20, "{texts:?}");
         assert_eq!(texts.iter().filter(|text| text.starts_with("… (") && text.ends_with(" left out)")).count(), 1);
+        for cap in [300, 1_500] {
+            let mut small = Items::new(cap, None, &measure);
+            for kind in [Kind::Rules, Kind::Facts] {
+                let name = |at: usize| format!("never touch the folder number {at} of {kind:?}");
+                small.take_both_ends(kind, (0..90).map(|at| (Section::Constraints, name(at))).collect());
+                let gaps = small.items.iter().filter(|item| item.kind == kind && item.text == sections::GAP).count();
+                let room = small.items.iter().filter(|item| item.kind == kind).count();
+                assert!(gaps == 1 && room > 2, "{cap} {kind:?}: {:?}", small.texts());
+            }
+        }
         let place = |at: usize| texts.iter().position(|text| text.ends_with(&format!(" {at}")));
         assert!(place(0) < place(499), "in their order");
     }
@@ -335,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_summary_has_no_line_for_what_is_left_out() {
+    fn a_small_summary_does_not_count_the_items_that_are_left_out() {
         let measure = |text: &str| text.len() as u64 / 4;
         for (cap, lines) in [(AMPLE - 1, 0), (AMPLE, 1)] {
             let mut items = Items::new(cap, None, &measure);
@@ -377,6 +420,26 @@ mod tests {
         let shares = [600, AMPLE - 1, AMPLE, 2_999, 3_000].map(|cap| Kind::Requests.share(cap));
         assert_eq!(shares, [15, 15, 26, 26, 32]);
         assert_eq!([TINY - 1, TINY].map(|cap| Kind::Goal.share(cap)), [8, 15]);
+    }
+
+    #[test]
+    fn an_item_that_is_too_long_is_shortened_after_its_label() {
+        let measure = |text: &str| text.len() as u64 / 4;
+        let shortened = |kind: Kind, text: String| {
+            let mut items = Items::new(AMPLE, None, &measure);
+            items.take(kind, [(Section::Excerpts, text)]);
+            items.texts().pop().expect("an item")
+        };
+        let blob = shortened(Kind::Last, format!("{LAST}{}", "QUJD".repeat(2_000)));
+        assert!(blob.starts_with("said last: QUJDQUJD") && blob.len() > 300, "{blob}");
+        let wish = shortened(Kind::Wish, format!("{WISH}\"{}\"", "QUJD".repeat(2_000)));
+        assert!(wish.starts_with("Instructions for this summary: \"QUJDQUJD"), "{wish}");
+        let code = (0..90).map(|at| format!("code {at}\n")).collect::<String>();
+        let said = shortened(Kind::Last, format!("{LAST}The code:\n```\n{code}```\nThat is all."));
+        assert!(
+            said.starts_with("said last: The code:\n```\ncode 0\n") && said.ends_with("\n```\nThat is all."),
+            "{said}"
+        );
     }
 
     #[test]

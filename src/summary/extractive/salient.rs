@@ -8,7 +8,7 @@ use crate::{
     summary::{
         cues::without_label,
         files::patch,
-        heard::{Said, Speaker},
+        heard::{Run, Said, Speaker},
         prose::sentences_of_line,
     },
     text,
@@ -108,6 +108,8 @@ pub(super) struct Picker<'a> {
     taken: HashSet<usize>,
     /// The lines that are taken after all names are covered: the newest first, the output of tools last.
     rest: Vec<usize>,
+    /// The lines that did not fit, each with its cost in tokens, the best first. The room may grow.
+    missed: Vec<(usize, u64)>,
     measure: &'a dyn Fn(&str) -> u64,
 }
 
@@ -143,6 +145,7 @@ impl<'a> Picker<'a> {
             picked: Vec::new(),
             taken: HashSet::new(),
             rest,
+            missed: Vec::new(),
             measure,
         }
     }
@@ -151,10 +154,14 @@ impl<'a> Picker<'a> {
     pub(super) fn take(&mut self, tokens: u64) -> bool {
         let before = self.picked.len();
         let (mut left, mut misses) = (tokens, 0);
+        self.take_up_missed(tokens);
         while left >= LEAST
             && misses < MOST_MISSES
             && let Some(best) = self.heap.pop()
         {
+            if self.taken.contains(&best.at) {
+                continue;
+            }
             let now = self.lines[best.at].score(&self.index, &self.covered);
             if now < best.score && self.heap.peek().is_some_and(|next| now < next.score) {
                 if now > 0.0 {
@@ -179,6 +186,18 @@ impl<'a> Picker<'a> {
         self.picked.len() > before
     }
 
+    /// Makes the lines that did not fit, and that fit into `tokens`, the next ones of their list again.
+    fn take_up_missed(&mut self, tokens: u64) {
+        let (fitting, missed): (Vec<_>, Vec<_>) = self.missed.drain(..).partition(|(_, cost)| *cost <= tokens);
+        self.missed = missed;
+        for (at, _) in fitting.into_iter().rev() {
+            match self.lines[at].score(&self.index, &self.covered) {
+                score if score > 0.0 => self.heap.push(Ranked { score, at }),
+                _ => self.rest.push(at),
+            }
+        }
+    }
+
     /// Takes a line if it fits.
     fn take_line(&mut self, at: usize, left: &mut u64) -> bool {
         let line = &self.lines[at];
@@ -187,6 +206,7 @@ impl<'a> Picker<'a> {
         // A mark, the end of the line, and a label with a fence.
         let cost = (self.measure)(&line.picked.to_string()) + 2 + if first { (self.measure)(label) + 4 } else { 0 };
         if cost > *left {
+            self.missed.push((at, cost));
             return false;
         }
         *left -= cost;
@@ -321,18 +341,15 @@ fn lines<'a>(index: &Worth<'_>, said: &'a [Said], context: &Context<'_>) -> Vec<
             newest.insert(call, piece);
         }
     }
-    let gone = gone(said);
+    let gone = Gone::of(said);
     for (piece, it) in said.iter().enumerate() {
         let is_solved = it.speaker == Speaker::Result { failed: true } && context.solved.contains(&*it.label);
         if it.speaker == Speaker::Instructions || is_solved || it.call.is_some_and(|call| newest[&call] != piece) {
             continue;
         }
         let spoken = matches!(it.speaker, Speaker::User | Speaker::Assistant);
-        let path = path_of(it);
-        let is_gone = |line: &str| {
-            let line = line.trim_start_matches('+').trim();
-            path.is_some_and(|path| gone.get(&(path, line)).is_some_and(|by| *by > piece))
-        };
+        let path = path_of(it).and_then(|path| gone.edited(path));
+        let is_gone = |line: &str| path.is_some_and(|path| gone.is_in(path, without_number(line), piece));
         let mut fenced = false;
         for (at, whole) in it.text.lines().enumerate() {
             let line = whole.trim();
@@ -395,21 +412,81 @@ fn is_head_of_diff(line: &str) -> bool {
     HEADS.iter().any(|head| line.starts_with(head)) && !line.ends_with('.')
 }
 
-/// The file that a call or a result is about.
+/// The file that a call or a result is about: that of its label, or the one file that a script shows.
 fn path_of(piece: &Said) -> Option<&str> {
     let is_call = matches!(piece.speaker, Speaker::Call | Speaker::Result { failed: false });
-    piece.label.split_once(' ').map(|(_, path)| path).filter(|path| is_call && !path.contains(' '))
+    let of_label = piece.label.split_once(' ').map(|(_, path)| path).filter(|path| !path.contains(' '));
+    of_label.filter(|_| is_call).or_else(|| shown(&piece.runs).filter(|_| is_call))
 }
 
-/// The lines of files that edits took out, each with the last of these edits.
-fn gone(said: &[Said]) -> HashMap<(&str, &str), usize> {
-    let mut gone = HashMap::new();
-    for (piece, it) in said.iter().enumerate().filter(|(_, it)| !it.gone.is_empty()) {
-        if let Some(path) = path_of(it) {
-            gone.extend(it.gone.lines().map(|line| ((path, line), piece)));
-        }
+/// The file that a script shows, if it does nothing else.
+fn shown(runs: &[Run]) -> Option<&str> {
+    const SHOWS: [&str; 6] = ["sed", "cat", "head", "tail", "nl", "bat"];
+    let shows = |run: &Run| matches!(&run.words[..], [program, ..] if SHOWS.contains(&program.as_str()));
+    if runs.iter().any(|run| !shows(run) && run.words.first().is_none_or(|program| program != "cd")) {
+        return None;
     }
-    gone
+    // The other words are numbers, or the script of sed.
+    let of_sed = |run: &Run| usize::from(run.words[0] == "sed" && run.words.len() > 2);
+    let words = runs.iter().filter(|run| shows(run)).flat_map(|run| &run.words[1 + of_sed(run)..]);
+    let mut files = words.filter(|word| word.contains(['.', '/']));
+    files.next().filter(|_| files.next().is_none()).map(String::as_str)
+}
+
+/// A line without the number that a program puts before it, and without the mark of a line that is new.
+fn without_number(line: &str) -> &str {
+    let rest = line.trim_start().trim_start_matches(|char: char| char.is_ascii_digit());
+    let line = if rest.len() < line.trim_start().len() { rest.strip_prefix('\t').unwrap_or(line) } else { line };
+    line.trim_start_matches('+').trim()
+}
+
+/// The lines of files that edits took out.
+struct Gone<'a> {
+    /// Each with the last of these edits.
+    lines: HashMap<(&'a str, &'a str), usize>,
+    /// The paths of these files, and the same by their names.
+    paths: HashSet<&'a str>,
+    by_name: HashMap<&'a str, Vec<&'a str>>,
+}
+
+impl<'a> Gone<'a> {
+    fn of(said: &'a [Said]) -> Self {
+        let mut gone = Self { lines: HashMap::new(), paths: HashSet::new(), by_name: HashMap::new() };
+        for (piece, it) in said.iter().enumerate().filter(|(_, it)| !it.gone.is_empty()) {
+            if let Some(path) = path_of(it) {
+                gone.lines.extend(it.gone.lines().map(|line| ((path, line), piece)));
+                if gone.paths.insert(path) {
+                    gone.by_name.entry(file_name(path)).or_default().push(path);
+                }
+            }
+        }
+        gone
+    }
+
+    /// The name by which edits call the file of a path: one may begin in another folder.
+    fn edited(&self, path: &str) -> Option<&'a str> {
+        /// Files with one name. With more of them the end of a path names none for sure.
+        const MOST: usize = 16;
+        if let Some(exact) = self.paths.get(path) {
+            return Some(exact);
+        }
+        let of_name = self.by_name.get(file_name(path)).filter(|paths| paths.len() <= MOST)?;
+        let is_same = |edited: &&&str| {
+            let (short, long) = if edited.len() < path.len() { (**edited, path) } else { (path, **edited) };
+            long.strip_suffix(short.trim_start_matches("./")).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
+        };
+        let mut same = of_name.iter().filter(is_same);
+        same.next().filter(|_| same.next().is_none()).copied()
+    }
+
+    /// Whether an edit after a piece took a line of a file out.
+    fn is_in(&self, path: &str, line: &str, piece: usize) -> bool {
+        self.lines.get(&(path, line)).is_some_and(|by| *by > piece)
+    }
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 /// Whether a line has words beside a name in it that say something of the name.
@@ -490,7 +567,7 @@ fn part_end(line: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::redact::Clean;
+    use crate::{redact::Clean, summary::shell::runs};
 
     const RESULT: Speaker = Speaker::Result { failed: false };
 
@@ -551,6 +628,24 @@ mod tests {
         ];
         let known = ["the port_name is 4711 for all".to_owned()];
         assert_eq!(picked(&said, 1_000, &known, &[]), ["the test_one passes after all"]);
+    }
+
+    #[test]
+    fn lines_that_did_not_fit_are_taken_where_the_room_grows() {
+        let long = format!("the long_name stands in a line {}", "of many words ".repeat(5));
+        let said = [said(RESULT, &format!("{long}\nthe short_name is here\n{}", "plain words ".repeat(7)))];
+        let context = Context {
+            following: &[],
+            known: &[],
+            focus: &[],
+            root: None,
+            even: true,
+            solved: &HashSet::new(),
+            stale: &|_| false,
+        };
+        let mut picker = Picker::new(&said, &context, &measure);
+        assert!(picker.take(24) && picker.picked().len() == 1, "{:?}", picker.picked());
+        assert!(picker.take(200) && picker.picked().len() == 3, "{:?}", picker.picked());
     }
 
     #[test]
@@ -663,6 +758,32 @@ mod tests {
         assert_eq!(path(RESULT, "edit a.rs").as_deref(), Some("a.rs"));
         assert_eq!(path(Speaker::Call, "bash make test"), None);
         assert_eq!(path(Speaker::User, "edit a.rs"), None);
+    }
+
+    #[test]
+    fn lines_that_a_script_showed_before_an_edit_took_them_out_are_left_out() {
+        let shown = |script: &str, text: &str| Said {
+            runs: runs(script).into(),
+            ..Said::new(RESULT, Clean::assembled(format!("bash {script}")), Clean::assembled(text))
+        };
+        let edit = |label: &str| Said {
+            gone: Clean::assembled("let first_name = 1;"),
+            ..Said::new(Speaker::Call, Clean::assembled(label), Clean::assembled("let second_name = 2;"))
+        };
+        let text = "    150\tlet first_name = 1;\nlet third_name = 3;";
+        for (script, edited, stays) in [
+            ("sed -n '150,200p' src/a.rs", "edit src/a.rs", false),
+            ("cd /x && nl -ba src/a.rs | head -n 200", "edit /x/src/a.rs", false),
+            ("cat /x/src/a.rs", "edit src/a.rs", false),
+            ("cat src/a.rs src/b.rs", "edit src/a.rs", true),
+            ("cat src/a.rs", "edit lib/a.rs", true),
+            ("cat a.rs && cargo test", "edit a.rs", true),
+        ] {
+            let found = picked(&[shown(script, text), edit(edited)], 1_000, &[], &[]);
+            assert_eq!(found.iter().any(|line| line.contains("first_name")), stays, "{script}: {found:?}");
+        }
+        let two = [shown("cat a.rs", text), edit("edit x/a.rs"), edit("edit y/a.rs")];
+        assert!(picked(&two, 1_000, &[], &[]).iter().any(|line| line.contains("first_name")), "one of two files");
     }
 
     #[test]

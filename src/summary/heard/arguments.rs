@@ -8,7 +8,7 @@ use crate::{
     text,
 };
 use serde_json::{Map, Value};
-use std::collections::HashSet;
+use std::{collections::HashSet, sync::LazyLock};
 
 /// The arguments of a call, without those that only say how it is run.
 pub(super) struct Arguments {
@@ -71,6 +71,8 @@ impl Arguments {
             Value::String(id) => id.clone(),
             id => id.to_string(),
         });
+        let inner = shell::CODES.iter().find_map(|name| all.get(*name)?.as_str()).map(Inner::of).unwrap_or_default();
+        let stop = |chars: &str| !chars.is_empty() && chars.chars().all(|char| matches!(char, '\u{3}' | '\u{4}'));
         let script = shell::script_of(&all).map(|script| clean(&script));
         let texts: Vec<(&String, &str)> = all
             .iter()
@@ -95,11 +97,8 @@ impl Arguments {
             old: Vec::new(),
             new: Vec::new(),
             patched: None,
-            process,
-            stops: all
-                .get("chars")
-                .and_then(Value::as_str)
-                .is_some_and(|chars| !chars.is_empty() && chars.chars().all(|char| matches!(char, '\u{3}' | '\u{4}'))),
+            process: process.or(inner.process),
+            stops: inner.stops || all.get("chars").and_then(Value::as_str).is_some_and(stop),
         };
         arguments.edits(&all, clean);
         if let Some((_, patch)) = patch {
@@ -211,6 +210,32 @@ impl Arguments {
         Clean::assembled(
             script.into_iter().chain(calls).chain(said).chain(new).chain(plain).collect::<Vec<_>>().join("\n"),
         )
+    }
+}
+
+/// The process in a piece of code that calls the tool for one, and runs no commands.
+#[derive(Default)]
+struct Inner {
+    process: Option<String>,
+    /// Whether the call ends it.
+    stops: bool,
+}
+
+impl Inner {
+    fn of(code: &str) -> Self {
+        static PROCESS: LazyLock<regex::Regex> = LazyLock::new(|| {
+            regex::Regex::new(r#"\b(?:session_id|cell_id)["']?\s*:\s*["']?([\w-]+)"#).expect("a fixed pattern")
+        });
+        static STOP: LazyLock<regex::Regex> = LazyLock::new(|| {
+            regex::Regex::new(r#"\bchars["']?\s*:\s*["'`](?:\\u000[34]|\\x0[34]|[\x03\x04])+["'`]"#)
+                .expect("a fixed pattern")
+        });
+        if !code.contains("tools.") || code.contains("cmd:") {
+            return Self::default();
+        }
+        let mut processes = PROCESS.captures_iter(code).map(|found| found[1].to_owned());
+        let process = processes.next().filter(|_| processes.next().is_none());
+        Self { stops: process.is_some() && STOP.is_match(code), process }
     }
 }
 

@@ -256,6 +256,7 @@ pub(super) fn was_misused(piece: &Said) -> bool {
 fn only_failed(line: &str) -> bool {
     let lower = line.to_lowercase();
     lower.starts_with("warning: truncated output")
+        || lower.starts_with("total output lines: ")
         || lower.starts_with("command exited with code")
         || lower.starts_with("exit code ") && line.len() < 16
 }

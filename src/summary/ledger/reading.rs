@@ -50,7 +50,7 @@ impl<'a> Reading<'a> {
         let turn = requests.count();
         let previous = || sources.previous.iter();
         let failures = previous().filter_map(|(section, text)| Failure::carried(*section, text, turn));
-        let statements: Vec<Held> = previous().filter_map(|(section, text)| carried(*section, text)).collect();
+        let statements: Vec<Held> = previous().flat_map(|(section, text)| carried(*section, text)).collect();
         Self {
             ledger: Ledger { failures: failures.collect(), ..Ledger::default() },
             requests,
@@ -94,7 +94,7 @@ impl<'a> Reading<'a> {
             }
             Speaker::Branch => {
                 let found = sections::parse(&piece.text);
-                let held = found.iter().filter_map(|(section, text)| carried(*section, text));
+                let held = found.iter().flat_map(|(section, text)| carried(*section, text));
                 self.statements.extend(held.map(|held| Held { carried: false, ..held }));
             }
             Speaker::Call => self.turn.called(),
@@ -267,22 +267,34 @@ fn take_back(made: &mut Vec<Held>, said: &str, found: &[Statement]) -> Vec<Strin
     withdrawn
 }
 
-/// The statement in an item of an earlier summary.
-fn carried(section: Section, text: &str) -> Option<Held> {
+/// The statements in an item of an earlier summary. A long one is divided into its sentences.
+fn carried(section: Section, text: &str) -> Vec<Held> {
+    /// The longest item that is one statement, in characters.
+    const LONGEST: usize = 600;
     let rule = section == Section::Constraints;
     let fact = section == Section::Context;
     if !rule && !fact
         || Failure::carried(section, text, 0).is_some()
         || text.starts_with(LAST_COMMAND)
         || text.starts_with(LEFT_OFF)
+        || text == sections::GAP
     {
-        return None;
+        return Vec::new();
     }
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if let Some(told) = text.strip_prefix(MENTIONED) {
-        return Some(Held::new(Statement { kind: Kind::Told, text: told.to_owned() }, true));
+        return vec![Held::new(Statement { kind: Kind::Told, text: told.to_owned() }, true)];
     }
-    let kind = statements::statement(&text).map_or(Kind::Note, |it| it.kind);
-    let kind = if rule { kind.min(Kind::Wish) } else { kind.max(Kind::Note) };
-    Some(Held::new(Statement { kind, text }, true))
+    let is_long = text.chars().nth(LONGEST).is_some();
+    let held = |text: &str| {
+        let found = statements::statement(text).map(|it| it.kind);
+        // Of many sentences those that state something come first.
+        let kind = found.unwrap_or(if is_long { Kind::Fact } else { Kind::Note });
+        let kind = if rule { kind.min(Kind::Wish) } else { kind.max(Kind::Note) };
+        Held::new(Statement { kind, text: clip(text, LONGEST) }, true)
+    };
+    if !is_long {
+        return vec![held(&text)];
+    }
+    sentences_of_line(&text).map(str::trim).filter(|sentence| !sentence.is_empty()).map(held).collect()
 }

@@ -118,6 +118,24 @@ fn a_later_failure_of_the_same_command_takes_the_place_of_the_first() {
 }
 
 #[test]
+fn a_long_item_of_an_earlier_summary_is_divided_into_its_sentences() {
+    let long = format!("{}Never push to main.", "The parser reads one more of the many files. ".repeat(90));
+    for section in [Section::Constraints, Section::Context] {
+        let found = ledger(&[(section, long.clone())], &[]).statements;
+        let texts: Vec<&str> = found.iter().map(|held| held.statement.text.as_str()).collect();
+        assert!(
+            texts.contains(&"Never push to main.") && texts.iter().all(|text| text.len() < 60),
+            "{section:?} {texts:?}"
+        );
+        let most = found.iter().map(|held| held.statement.kind).min();
+        assert!(found.iter().any(|held| Some(held.statement.kind) == most && held.statement.text.starts_with("Never")));
+    }
+    let word = ledger(&[(Section::Context, "QUJD".repeat(2_000))], &[]).statements;
+    assert!(word.len() == 1 && word[0].statement.text.ends_with(" …"), "{}", word[0].statement.text.len());
+    assert!(ledger(&[(Section::Context, "…".to_owned())], &[]).statements.is_empty(), "a mark is no statement");
+}
+
+#[test]
 fn the_line_of_a_failure_is_the_end_of_its_traceback() {
     let text = "a.py:5: ExperimentalWarning: APIs may change without notice, error: none\nTraceback (most recent call last):\n  File \"a.py\", line 3\nImportError: no vllm";
     let failed = Said { speaker: Speaker::Result { failed: true }, ..piece(Speaker::Aside, text) };
@@ -804,9 +822,16 @@ fn what_was_left_off_long_ago_is_not_open() {
 
 #[test]
 fn a_failure_without_output_is_none() {
-    for output in
-        ["", " \n ", "Command exited with code 1", "exit code 1", "(no output)", "The user doesn't want to go on."]
-    {
+    let without = [
+        "",
+        " \n ",
+        "Command exited with code 1",
+        "exit code 1",
+        "(no output)",
+        "The user doesn't want to go on.",
+        "Total output lines: 110",
+    ];
+    for output in without {
         assert_eq!(ledger(&[], &[ran(true, "make", output)]).failures.len(), 0, "{output}");
     }
 }

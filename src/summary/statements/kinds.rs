@@ -4,7 +4,7 @@ use crate::summary::{
     cues::label,
     words::{COMMANDS, Words},
 };
-use std::sync::LazyLock;
+use std::{borrow::Cow, sync::LazyLock};
 
 /// Beginnings of a rule in a person's own words.
 const COMMANDING: [&str; 19] = [
@@ -37,7 +37,78 @@ pub(super) fn begins_command(lower: &str) -> bool {
 
 /// Whether a sentence begins like a rule in a person's own words.
 pub(super) fn begins_rule(lower: &str) -> bool {
-    COMMANDING.iter().any(|start| lower.starts_with(start)) || forbids(lower)
+    let commands = |lower: &str| COMMANDING.iter().find(|start| lower.starts_with(**start));
+    let plain = without_emphasis(lower);
+    let own = without_turns(&plain);
+    // "And only then it failed" tells what happened.
+    let commands_after_turn = || commands(own).is_some_and(|start| *start != "only ");
+    commands(&plain).is_some() || commands_after_turn() || forbids(&plain) || forbids(own) && !reports(own)
+}
+
+/// Whether a short sentence says what happened or how something is: "no tests failed".
+fn reports(lower: &str) -> bool {
+    const VERBS: [&str; 9] = ["is", "are", "was", "were", "has", "have", "shows", "works", "helps"];
+    let mut words = lower.split(|char: char| !char.is_alphanumeric());
+    words.any(|word| word.len() > 3 && word.ends_with("ed") || VERBS.contains(&word))
+}
+
+/// A text without the marks of bold text.
+fn without_emphasis(lower: &str) -> Cow<'_, str> {
+    if lower.contains("**") || lower.contains("__") {
+        return lower.replace("**", "").replace("__", "").into();
+    }
+    lower.into()
+}
+
+/// A sentence without the words by which it only goes on from another.
+fn without_turns(lower: &str) -> &str {
+    const TURNS: [&str; 6] = ["also", "oh", "and", "plus", "whatever you do", "whatever happens"];
+    let mut lower = lower;
+    while let Some(rest) = TURNS.iter().find_map(|turn| {
+        let rest = lower.strip_prefix(turn)?;
+        rest.starts_with([' ', ',']).then(|| rest.trim_start_matches([',', ' ']))
+    }) {
+        lower = rest;
+    }
+    lower
+}
+
+/// Whether a sentence says that each thing of a kind has to have something: "every function needs a docstring".
+fn demands_of_each(lower: &str) -> bool {
+    static EACH: LazyLock<regex::Regex> = LazyLock::new(|| {
+        regex::Regex::new(
+            r"^(?:every|each|all)\s(?:[\w-]+\s){1,3}(?:needs?\s(?:an?|its|to|at\sleast)|gets?\s(?:an?|its)|has\sto|have\sto)\b",
+        )
+        .expect("a fixed pattern")
+    });
+    EACH.is_match(lower) && !lower.starts_with("each time")
+}
+
+/// Whether a sentence says in which form texts of the project are wanted: "commit messages in imperative mood, please".
+fn sets_form(lower: &str) -> bool {
+    static FORM: LazyLock<regex::Regex> = LazyLock::new(|| {
+        regex::Regex::new(
+            r"^(?:(?:commit|branch|test|log|error|code|file|release)\s)?(?:messages|comments|commits|names|docs|docstrings|titles|descriptions|branches|headings|tests)\s(?:in|as|with|without)\s[^.,;:]{2,60},?\splease[.!]?$",
+        )
+        .expect("a fixed pattern")
+    });
+    FORM.is_match(lower)
+}
+
+/// Whether a line gives a way of working after its name, and something that it forbids: "code style: 4 spaces, no tabs".
+fn forbids_by_name(lower: &str) -> bool {
+    /// Words of a name.
+    const MOST: usize = 3;
+    // A report of a result has the same form.
+    const RESULTS: [&str; 8] = ["error", "failure", "issue", "problem", "warning", "change", "result", "output"];
+    let Some((name, value)) = lower.split_once(": ").filter(|(name, _)| name.split_whitespace().count() <= MOST) else {
+        return false;
+    };
+    let forbids = |part: &str| {
+        let rest = part.trim().strip_prefix("no ").unwrap_or_default();
+        forbids(part.trim()) && !RESULTS.iter().any(|result| rest.starts_with(result))
+    };
+    name.chars().all(|char| char.is_alphabetic() || matches!(char, ' ' | '-')) && value.split([',', ';']).any(forbids)
 }
 
 /// Whether a sentence forbids something with "no": "no force pushes". An answer begins with the same word.
@@ -324,7 +395,7 @@ fn sets_way(lower: &str) -> bool {
             r"(?x)^[\w./-]+(?:\s[\w./-]+)?\sonly[.!]?$ | ^[\w./-]+(?:\s[\w./-]+)?,\snot\s[\w./-]+[.!]?$
               | ^(?:tests|commits|docs|comments|names|messages|code|files)\s(?:\w+\s)?(?:go|goes|belong|live|gehören)\sin\s.*,?\s(?:not|nicht)\s
               | \b(?:messages?|comments?|commits?|names?|docs?|answers?|docstrings?|kommentare|antworten)\s(?:please\s|bitte\s)?(?:in|auf)\s(?:english|german|french|spanish|englisch|deutsch)\b
-              | ^(?:please\s)?stay\son\s(?:branch|the\s|main|dev) | ^(?:please\s)?just\suse\s
+              | ^(?:please\s)?stay\son\s(?:branch|the\s|main|dev) | ^(?:please\s)?(?:stay|keep)\sout\sof\s | ^(?:please\s)?just\suse\s
               | \byou\sare\snot\s(?:to|allowed)\b | \bonly\safter\si\b | \bthe\sonly\sallowed\b",
         )
         .expect("a fixed pattern")
@@ -335,9 +406,12 @@ fn sets_way(lower: &str) -> bool {
 pub(super) fn is_rule(lower: &str) -> bool {
     static WORDS: LazyLock<Words> = LazyLock::new(|| Words::new(COMMANDS));
     let lower = &lower.replace('’', "'");
+    let own = without_turns(lower);
     WORDS.stand_in(lower)
         || asks_for_rule(lower)
-        || sets_way(lower)
+        || sets_way(own)
+        || sets_form(own)
+        || demands_of_each(own)
         || begins_rule(lower)
         || ["use ", "keep "].iter().any(|start| lower.starts_with(start))
         || leaves_alone(lower)
@@ -406,7 +480,7 @@ pub(super) fn is_wish(lower: &str) -> bool {
         return false;
     }
     // A condition for the agent: "if it fails, stop".
-    WORDS.stand_in(lower) || lower.starts_with("if ") && lower.contains(", ")
+    forbids_by_name(lower) || WORDS.stand_in(lower) || lower.starts_with("if ") && lower.contains(", ")
 }
 
 /// Whether a sentence says how something is.

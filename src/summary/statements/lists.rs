@@ -1,7 +1,10 @@
 //! Rules that stand as a list below the line that announces them.
 
-use super::{Kind, LONGEST, MOST, Statement, statement, without_bullet};
-use crate::summary::{prose::item, words::Words};
+use super::{Kind, LONGEST, MOST, Statement, asks_for_work, of_line, statement, without_bullet};
+use crate::summary::{
+    prose::{item, sentences_of_line},
+    words::Words,
+};
 use std::sync::LazyLock;
 
 /// The statements of a line with the list below it.
@@ -13,26 +16,75 @@ pub(super) struct List<'a> {
 
 /// The list below a line, if the line is a rule or says that rules follow. `is_own`: whether an item is a rule by itself.
 pub(super) fn headed<'a>(line: &str, after: &'a str, is_own: &mut dyn FnMut(&str) -> bool) -> Option<List<'a>> {
-    let rule = statement(line);
-    if rule.as_ref().is_none_or(|it| it.kind > Kind::Wish) && !announces_rules(line) {
+    // The list is that of the sentence that ends with the colon. Below one that asks for work stand its parts.
+    let last = sentences_of_line(line).filter(|sentence| !sentence.trim().is_empty()).last()?;
+    let before = &line[..line.len() - last.len()];
+    let last = last.trim();
+    let rule = statement(last).filter(|_| !asks_for_work(last));
+    if rule.as_ref().is_none_or(|it| it.kind > Kind::Wish) && !announces_rules(last) {
         return None;
     }
+    let mut statements = Vec::new();
+    of_line(before, &mut statements);
     let items: Vec<&str> = list(after).into_iter().filter(|item| !is_own(item)).collect();
     let joined = items.iter().map(|item| without_bullet(item)).collect::<Vec<_>>().join("; ");
     match rule {
         // The items say what the rule is about.
-        Some(rule) if joined.len() + line.len() <= MOST_JOINED => {
+        Some(rule) if joined.len() + last.len() <= MOST_JOINED => {
             let text = format!("{} {joined}", rule.text).trim().to_owned();
-            Some(List { statements: vec![Statement { text, ..rule }], items })
+            statements.push(Statement { text, ..rule });
+            Some(List { statements, items })
         }
         rule => {
             let items: Vec<&str> = items.into_iter().filter(|item| item.chars().nth(MOST).is_none()).collect();
             let text = |item: &&str| without_bullet(item).split_whitespace().collect::<Vec<_>>().join(" ");
             let rules = items.iter().map(|item| Statement { kind: Kind::Rule, text: text(item) });
-            Some(List { statements: rule.into_iter().chain(rules).collect(), items })
+            statements.extend(rule.into_iter().chain(rules));
+            Some(List { statements, items })
         }
     }
 }
+
+/// The headings that a line stands below.
+#[derive(Debug, Default)]
+pub(super) struct Headings<'a> {
+    /// That of the section.
+    section: &'a str,
+    /// The line that ends with a colon before a list.
+    list: &'a str,
+}
+
+impl<'a> Headings<'a> {
+    /// Takes the next line in.
+    pub(super) fn pass(&mut self, line: &'a str) {
+        let bare = line.trim_matches(['#', '*', ':', '：', ' ']);
+        let is_line = bare.split_whitespace().count() <= SHORT && !announces_rules(bare) && !asks_for_work(bare);
+        if line.starts_with('#') {
+            (self.section, self.list) = (if is_line { bare } else { "" }, "");
+        } else if item(line).is_none() && !line.is_empty() {
+            let announces = line.trim_end_matches('*').ends_with([':', '：']);
+            self.list = if is_line && announces { bare } else { "" };
+        }
+    }
+
+    /// Puts the heading before the rule of a short item, which says little without it.
+    pub(super) fn complete(&self, line: &str, found: &mut [Statement]) {
+        let heading = if self.list.is_empty() { self.section } else { self.list };
+        let Some(text) = item(line).filter(|text| !heading.is_empty() && text.split_whitespace().count() <= SHORT)
+        else {
+            return;
+        };
+        if let [statement] = found
+            && statement.kind <= Kind::Wish
+            && item(&statement.text).unwrap_or(&statement.text) == text.trim()
+        {
+            statement.text = format!("{heading}: {}", text.trim());
+        }
+    }
+}
+
+/// Words of a short item, and of a heading.
+const SHORT: usize = 6;
 
 /// The longest rule that is joined with its list, in bytes.
 const MOST_JOINED: usize = 360;
