@@ -102,6 +102,8 @@ pub(super) fn parse(summary: &str) -> Vec<(Section, String)> {
     if let Some(turn) = reader.turn {
         join_turn(&mut reader.items, turn);
     }
+    // An empty block says nothing.
+    reader.items.retain(|(_, text)| !text.lines().all(|line| line.is_empty() || Fence::opened_by(line).is_some()));
     reader.items
 }
 
