@@ -207,7 +207,7 @@ impl Step {
         }
     }
 
-    /// What the step finds on a line, with its kinds.
+    /// The secrets on a line, with their kinds.
     fn secrets(&self, line: &str) -> Vec<(Range<usize>, &'static str)> {
         match self {
             Self::Keys => keys::find(line),

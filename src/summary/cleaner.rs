@@ -80,7 +80,7 @@ pub fn clean(secrets: Secrets, text: &str) -> Clean {
 }
 
 /// A text without characters that control a terminal or the direction of writing. An end of a line other than `\n` is a
-/// blank: a reader that divides lines there would take the words behind it for a heading.
+/// blank: a reader that divides lines there would take the words after it for a heading.
 fn without_controls(text: &str) -> Cow<'_, str> {
     /// The beginning of a code that colours text or moves the cursor. Its end is a letter.
     const CODE: &str = "\u{1b}[";

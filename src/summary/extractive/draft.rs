@@ -36,6 +36,9 @@ pub(super) struct Draft<'a> {
     request: &'a Request<'a>,
 }
 
+/// The mark of the task of a todo list that the agent works on.
+const TASK: &str = "task – ";
+
 /// Longest quotation of instructions, in characters.
 const LONGEST_WISH: usize = 400;
 
@@ -172,18 +175,22 @@ impl<'a> Draft<'a> {
             order.sort_by_key(|held| (kind_of(held), !held.carried));
             let section = if rules { Section::Constraints } else { Section::Context };
             // The section tells the kind, too.
-            let text = |held: &ledger::Held| match (held.statement.kind, held.statement.text.as_str()) {
-                (statements::Kind::Told, text) => format!("{MENTIONED}{text}"),
-                (_, text) if cap < TINY => cues::without_label(text).to_owned(),
-                (_, text) => text.to_owned(),
-            };
-            let texts: Vec<String> = order.into_iter().map(|held| text(held)).collect();
-            items.take_both_ends(kind, texts.into_iter().map(|text| (section, text)).collect());
+            let text = |text: &str| if cap < TINY { cues::without_label(text).to_owned() } else { text.to_owned() };
+            order.retain(|held| held.statement.kind != statements::Kind::Told);
+            // The newest statements of a kind come before any of the next one.
+            for of_one_kind in order.chunk_by(|one, other| kind_of(one) == kind_of(other)) {
+                let lines = of_one_kind.iter().map(|held| (section, text(&held.statement.text)));
+                // In a tiny summary a new fact takes no room of an old one, which no other summary has.
+                match !rules && cap < TINY {
+                    true => items.take_first(kind, lines.collect()),
+                    false => items.take_both_ends(kind, lines.collect()),
+                }
+            }
         }
         let todo = |state: TodoState| {
             ledger.todos.iter().filter(move |todo| todo.state == state).map(|todo| clip(&todo.text, 240))
         };
-        items.take(Kind::Open, todo(TodoState::Doing).map(|text| (Section::InProgress, text)));
+        items.take(Kind::Open, todo(TodoState::Doing).map(|text| (Section::InProgress, format!("{TASK}{text}"))));
         items.take(Kind::Open, todo(TodoState::Open).map(|text| (Section::NextSteps, text)));
         let tasks = ledger.tasks.iter().filter(|task| !self.is_done(task));
         items.take(Kind::Open, tasks.map(|task| (Section::NextSteps, clip(task, 240))));
@@ -200,12 +207,15 @@ impl<'a> Draft<'a> {
         self.requests(items, cap);
         let finished = self.earlier(Section::NextSteps).filter(|step| ledger.todos.is_empty() && self.is_done(step));
         let earlier = self.earlier(Section::Done).map(str::to_owned).chain(finished.map(str::to_owned));
+        // A newer list of tasks takes the place of an older one.
+        let is_listed = |line: &&str| !line.starts_with(TASK) || ledger.todos.is_empty();
         let goes_on = |line: &&str| ledger.requests.iter().all(|request| request.text != ledger::asked(line));
-        let open = self.earlier(Section::InProgress).filter(goes_on);
+        let open = self.earlier(Section::InProgress).filter(goes_on).filter(is_listed);
         let section = |line: &str| if self.is_done(line) { Section::Done } else { Section::InProgress };
         items.take_newest(Kind::Earlier, open.map(|line| (section(line), clip(line, 320))));
         items.take_newest(Kind::Earlier, earlier.map(|line| (Section::Done, clip(&line, 320))));
         items.take_newest(Kind::Earlier, todo(TodoState::Done).map(|text| (Section::Done, text)));
+        self.mentioned(items);
         items.take(Kind::Instructions, self.instructions().into_iter().map(|rule| (Section::Constraints, rule)));
         let past =
             ledger.failures.iter().filter(|it| !it.is_open() && (cap >= WIDE || !it.is_solved_slip())).map(|failure| {
@@ -219,6 +229,17 @@ impl<'a> Draft<'a> {
         if let Some(said) = self.last_words(cap) {
             items.take(Kind::Last, [(Section::Excerpts, format!("{LAST}{said}"))]);
         }
+    }
+
+    /// Takes sentences of messages that asked for nothing, those with values first.
+    fn mentioned(&self, items: &mut Items<'_>) {
+        let told = self.ledger.statements.iter().map(|held| &held.statement);
+        let told = told.filter(|statement| statement.kind == statements::Kind::Told);
+        let (valued, others): (Vec<_>, Vec<_>) =
+            told.partition(|statement| !cues::values(&statement.text, true).is_empty());
+        let line = |statement: &statements::Statement| (Section::Context, format!("{MENTIONED}{}", statement.text));
+        items.take(Kind::Mentioned, valued.into_iter().map(line));
+        items.take_newest(Kind::Mentioned, others.into_iter().map(line));
     }
 
     /// Whether no answer tells the outcome of a request: the next one says what it was about.
@@ -598,10 +619,14 @@ mod tests {
         let messages = [&[user("Fix it.")][..], &called("1", "TodoWrite", todos, "ok", false)].concat();
         let summary = of(2_000, &messages);
         assert!(under(&summary, "### Done").contains(&"- [x] a task"), "{summary}");
-        assert!(under(&summary, "### In Progress").contains(&"- [ ] b task"), "{summary}");
+        assert!(under(&summary, "### In Progress").contains(&"- [ ] task – b task"), "{summary}");
         assert_eq!(under(&summary, "## Next Steps"), ["1. c task"]);
         let steps = composed(2_000, Some("## Next Steps\n1. write the notes"), &messages, &[]);
         assert_eq!(under(&steps, "## Next Steps"), ["1. c task"], "a list takes the place of earlier steps");
+        let listed = Some("### In Progress\n- [ ] task – old task\n- [ ] port it");
+        let newer = composed(2_000, listed, &messages, &[]);
+        assert!(!newer.contains("old task") && newer.contains("- [ ] port it"), "{newer}");
+        assert!(composed(2_000, listed, &messages[..1], &[]).contains("- [ ] task – old task"));
     }
 
     #[test]

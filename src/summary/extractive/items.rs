@@ -28,6 +28,8 @@ pub(super) enum Kind {
     Requests,
     /// Requests and tasks of earlier summaries.
     Earlier,
+    /// Sentences of messages that asked for nothing.
+    Mentioned,
     /// The agent's last words.
     Last,
     /// Rules in instructions of the project, which most harnesses give again.
@@ -62,7 +64,7 @@ fn between(cap: u64, tiny: u64, ample: u64) -> u64 {
 impl Kind {
     fn part(self) -> Option<Part> {
         Some(match self {
-            Self::Rules | Self::Facts => Part::Statements,
+            Self::Rules | Self::Facts | Self::Mentioned => Part::Statements,
             Self::Latest | Self::SoFar | Self::Requests | Self::Earlier | Self::LeftOff => Part::Requests,
             Self::Failures | Self::Solved => Part::Failures,
             Self::Decisions => Part::Decisions,
@@ -108,6 +110,8 @@ impl Kind {
             Self::Requests if cap < 3_000 => 26,
             Self::Requests => 32,
             Self::Earlier => 8,
+            Self::Mentioned if cap < AMPLE => 6,
+            Self::Mentioned => 10,
             Self::Last => 8,
             Self::Instructions => 10,
             Self::Solved => 6,
@@ -247,6 +251,16 @@ impl<'a> Items<'a> {
         chosen.extend(gap.map(|gap| (first, gap)));
         chosen.extend(end);
         self.take(kind, chosen.into_iter().map(|(_, item)| item));
+    }
+
+    /// Takes the first of these items, with a mark where others are left out.
+    pub(super) fn take_first(&mut self, kind: Kind, items: Vec<(Section, String)>) {
+        let all = self.items.len() + items.len();
+        let section = items.first().map(|(section, _)| *section);
+        self.take(kind, items);
+        if self.items.len() < all {
+            self.take(kind, section.map(|section| (section, sections::GAP.to_owned())));
+        }
     }
 
     /// Takes the newest of these items, which are in their order.
@@ -413,6 +427,35 @@ mod tests {
             assert_eq!(texts.len(), usize::from(is_told), "{kind:?}");
             assert!(texts.iter().all(|text| text.len() < long.len() && text.ends_with('…')), "{texts:?}");
         }
+    }
+
+    #[test]
+    fn the_first_items_are_taken_with_a_mark_for_the_others() {
+        let measure = |text: &str| text.len() as u64 / 4;
+        for (count, is_marked) in [(3, false), (90, true)] {
+            let mut items = Items::new(600, None, &measure);
+            let facts = (0..count).map(|at| (Section::Context, format!("the port of server {at} is 80{at}"))).collect();
+            items.take_first(Kind::Facts, facts);
+            let texts = items.texts();
+            assert_eq!(texts[0], "the port of server 0 is 800");
+            assert_eq!(texts.last().map(String::as_str) == Some(sections::GAP), is_marked, "{texts:?}");
+        }
+    }
+
+    #[test]
+    fn requests_of_earlier_summaries_have_the_room_that_new_ones_leave() {
+        let measure = |text: &str| text.len() as u64 / 4;
+        let earlier = |requests: usize| {
+            let mut items = Items::new(4_000, None, &measure);
+            let lines = |count: usize, name: &str| {
+                let line = |at: usize| (Section::Done, format!("{name} {at} {}", "word ".repeat(20)));
+                (0..count).map(line).collect::<Vec<_>>()
+            };
+            items.take(Kind::Requests, lines(requests, "new"));
+            items.take(Kind::Earlier, lines(100, "old"));
+            items.texts().iter().filter(|text| text.starts_with("old")).count()
+        };
+        assert!(earlier(0) > earlier(100) * 3 && earlier(100) > 5, "{} {}", earlier(0), earlier(100));
     }
 
     #[test]
