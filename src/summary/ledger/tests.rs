@@ -244,7 +244,7 @@ fn a_message_that_states_facts_is_a_request_where_its_answer_does_something() {
 #[test]
 fn a_request_that_is_said_again_is_one() {
     let said = ["Fix the parser.", "I see.", "Fix the parser.", "Fixed the parser."];
-    let speaker = |at: usize| if at % 2 == 0 { Speaker::User } else { Speaker::Assistant };
+    let speaker = |at: usize| if at.is_multiple_of(2) { Speaker::User } else { Speaker::Assistant };
     let pieces: Vec<Said> = said.iter().enumerate().map(|(at, text)| piece(speaker(at), text)).collect();
     assert_eq!(ledger(&[], &pieces).requests.len(), 1);
     assert_eq!(ledger(&[], &[piece(Speaker::User, &"a b\n".repeat(20))]).requests[0].text.len(), 12 * 4 - 1);
