@@ -9,6 +9,7 @@ use super::{
     labels, named,
     places::PLACES,
     rules::{self, Pattern, Rule, Value, secret_of},
+    told::is_password,
 };
 use memchr::{memchr, memmem, memrchr};
 use regex::{Captures, Regex};
@@ -89,7 +90,8 @@ impl Later {
             return;
         }
         if kind == LABELLED {
-            self.values.extend(secrets.iter().map(|range| text[range.clone()].into()));
+            let passwords = secrets.iter().filter(|range| is_password(&text[..range.start]));
+            self.values.extend(passwords.map(|range| text[range.clone()].into()));
         }
         for lines in &mut self.lines {
             shift(lines, &secrets, "[REDACTED:]".len() + kind.len());
@@ -183,7 +185,8 @@ fn redacted(line: &str, marks: &mut Marks, values: &mut Vec<Box<str>>) -> Option
         }
         let secrets = step.secrets(&line);
         if !secrets.is_empty() {
-            let labelled = secrets.iter().filter(|(_, kind)| *kind == LABELLED);
+            let labelled =
+                secrets.iter().filter(|(range, kind)| *kind == LABELLED && is_password(&line[..range.start]));
             values.extend(labelled.map(|(range, _)| line[range.clone()].into()));
             let replaced = replaced(&line, secrets).into_owned();
             // A rule counts on what the ones before it have left.

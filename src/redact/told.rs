@@ -11,11 +11,11 @@ pub struct Told {
     search: Option<AhoCorasick>,
 }
 
-/// Number of values.
+/// The largest number of values.
 const MOST: usize = 64;
 
 impl Told {
-    /// Takes values of secrets in. Those that may be a word, a number or a path are left out.
+    /// Takes values of secrets in. Those that may be a word, a number, a file, an address or a name of code are left out.
     pub(super) fn add(&mut self, values: Vec<Box<str>>) {
         let before = self.values.len();
         for value in values {
@@ -45,13 +45,40 @@ impl Told {
 fn is_telling(value: &str) -> bool {
     const LENGTHS: std::ops::RangeInclusive<usize> = 8..=256;
     let has = |of: fn(&u8) -> bool| value.bytes().any(|byte| of(&byte));
-    let is_path = value.starts_with(['/', '.', '~']);
+    let is_path = value.contains(['/', '@', '(', ';']) || value.starts_with(['.', '~']) || has_extension(value);
     LENGTHS.contains(&value.len())
         && has(u8::is_ascii_digit)
         && has(u8::is_ascii_alphabetic)
         && !value.contains(char::is_whitespace)
         && !is_path
         && !is_reference(value)
+}
+
+/// Whether a value ends like the name of a file or a host.
+fn has_extension(value: &str) -> bool {
+    value
+        .rsplit_once('.')
+        .is_some_and(|(_, end)| (1..=5).contains(&end.len()) && end.bytes().all(|it| it.is_ascii_lowercase()))
+}
+
+/// Whether the words before a value say that it is a password. Tokens and keys are told by their own form, and the values that
+/// code gives to such names are often names of code.
+pub(super) fn is_password(before: &str) -> bool {
+    const NAMES: [&str; 11] = [
+        "pass",
+        "pwd",
+        "pw",
+        "kennwort",
+        "contraseña",
+        "senha",
+        "mot de passe",
+        "пароль",
+        "密码",
+        "パスワード",
+        "비밀번호",
+    ];
+    let line = before.rsplit('\n').next().unwrap_or_default().to_lowercase();
+    NAMES.iter().any(|name| line.contains(name))
 }
 
 /// Whether a value is no part of a longer word.
@@ -82,6 +109,11 @@ mod tests {
             assert!(!Secrets::Redacted.clean_with(text, &mut told).contains(gone));
             assert_eq!(&*Secrets::Redacted.clean_with(&format!("use {gone}"), &mut told), "use [REDACTED:secret]");
         }
+        for code in ["let token = Token2Kind;", "TOKEN=gpt-4o-mini", "const secret = sha256sum;"] {
+            let before = told.values.len();
+            let _ = Secrets::Redacted.clean_with(code, &mut told);
+            assert_eq!(told.values.len(), before, "{code}");
+        }
         let sent = Secrets::Sent.clean_with("The password is Zx81Wombat77.", &mut told);
         assert_eq!(&*sent, "The password is Zx81Wombat77.");
     }
@@ -89,7 +121,17 @@ mod tests {
     #[test]
     fn words_numbers_and_paths_are_no_values() {
         let mut told = Told::default();
-        for value in ["short1", "wonderful", "12345678", "/run/secret1", "${TOKEN_12}", "two words 99"] {
+        for value in [
+            "short1",
+            "wonderful",
+            "12345678",
+            "/run/secret1",
+            "${TOKEN_12}",
+            "two words 99",
+            "oauth2.rs",
+            "user1@host.com",
+            "feature/login-2",
+        ] {
             told.add(vec![value.into()]);
         }
         assert!(told.search.is_none(), "{told:?}");

@@ -7,8 +7,8 @@ use crate::{
 };
 use std::{borrow::Cow, cell::RefCell, collections::HashMap};
 
-/// Cleans texts: their secrets and control characters go, and our tags are made harmless. It keeps results, because the drafts of one plan clean
-/// the same texts again.
+/// Cleans texts: their secrets and control characters go, and our tags are made harmless. It keeps results, because the drafts
+/// of one plan clean the same texts again.
 #[derive(Debug)]
 pub struct Cleaner {
     secrets: Secrets,

@@ -155,6 +155,8 @@ pub fn summarize(request: &Request<'_>) -> Summary {
         out.push_str(&of_turn);
     }
     let short = short::of(&history, &prefix, &files);
+    // A name of a file may have a word of a secret, and is one word of the list.
+    out = request.cleaner.cleaned_again(&out).into_string();
     if !tags.is_empty() {
         out.push_str("\n\n");
         out.push_str(&tags);
@@ -166,7 +168,7 @@ pub fn summarize(request: &Request<'_>) -> Summary {
     if out.is_empty() && scale.text(NOTHING) <= request.cap {
         out.push_str(NOTHING);
     }
-    Summary { text: request.cleaner.cleaned_again(&out), short: request.cleaner.cleaned_again(&short), files }
+    Summary { text: Clean::assembled(out), short: request.cleaner.cleaned_again(&short), files }
 }
 
 /// A summary of the newest texts of the user, with the lists of files: the floor where the extraction itself has a defect. Less of

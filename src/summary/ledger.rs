@@ -183,6 +183,11 @@ pub(super) fn says_done(lower: &str) -> bool {
     outcomes::claims_result(lower) && !outcomes::denies(lower) || lower.contains("commit") && !outcomes::denies(lower)
 }
 
+/// Whether a sentence in small letters says that something is not done.
+pub(super) fn denies(lower: &str) -> bool {
+    outcomes::denies(lower)
+}
+
 /// The request in an item of a summary, without its outcome.
 pub(super) fn asked(item: &str) -> &str {
     item.split(" → ").next().unwrap_or(item)

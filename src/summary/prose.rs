@@ -210,8 +210,8 @@ mod tests {
 
     #[test]
     fn lines_of_quoted_blocks_are_left_out() {
-        let text = "a\n~~~\nb\n```\n~~~\nc\n<pre>\nd\n</pre>\ne\n\n    f\n\ng";
-        assert_eq!(lines(text).filter(|line| !line.is_empty()).collect::<Vec<_>>(), ["a", "c", "e", "g"]);
+        let text = "a\n~~~\nb\n```\n~~~\nc\n<pre>\nd\n</pre>\ne:\n\n    f\n\ng";
+        assert_eq!(lines(text).filter(|line| !line.is_empty()).collect::<Vec<_>>(), ["a", "c", "e:", "g"]);
     }
 
     #[test]

@@ -99,6 +99,7 @@ const NEGATIONS: [&str; 5] = ["non", "not", "no", "without", "never"];
 pub(super) fn parse(summary: &str) -> Vec<(Section, String)> {
     let mut reader = Reader::default();
     summary.lines().for_each(|line| reader.take(line));
+    reader.end_label();
     if let Some(turn) = reader.turn {
         join_turn(&mut reader.items, turn);
     }
@@ -212,7 +213,10 @@ impl Reader {
         if let Some(label) = label(trimmed).filter(|_| self.section != Section::Excerpts) {
             match Section::of_heading(label).filter(|_| label.split_whitespace().count() <= LONGEST_NAME) {
                 Some(_) => self.begin(label),
-                None => self.label = Some(Label { text: label.to_owned(), is_empty: true }),
+                None => {
+                    self.end_label();
+                    self.label = Some(Label { text: label.to_owned(), is_empty: true });
+                }
             }
             return;
         }
@@ -231,8 +235,16 @@ impl Reader {
         }
     }
 
+    /// Ends a label. Without an item it is one: "Migrate this service:".
+    fn end_label(&mut self) {
+        if let Some(label) = self.label.take().filter(|label| label.is_empty) {
+            self.add(None, &format!("{}:", label.text));
+        }
+    }
+
     /// Takes a heading in.
     fn begin(&mut self, heading: &str) {
+        self.end_label();
         self.split_turn |= heading.starts_with("Turn Context");
         let known = Section::of_heading(heading);
         self.section = known.unwrap_or(Section::Context);
@@ -352,7 +364,8 @@ impl Section {
     /// The section of an item with this box: a box tells more than the heading above it.
     fn ticked(self, tick: Option<Tick>) -> Self {
         match (self, tick) {
-            (Self::Excerpts, _) | (_, None) => self,
+            // A rule is not done, whatever its box says.
+            (Self::Excerpts | Self::Constraints, _) | (_, None) => self,
             (_, Some(Tick::Done)) => Self::Done,
             (Self::Done, Some(Tick::Open)) => Self::InProgress,
             // Both are open.
@@ -528,6 +541,7 @@ mod tests {
             ("## Tasks", Section::NextSteps, Section::Done),
             ("## Key Decisions", Section::NextSteps, Section::Done),
             ("## Critical Context", Section::NextSteps, Section::Done),
+            ("## Constraints", Section::Constraints, Section::Constraints),
             ("### In Progress", Section::InProgress, Section::Done),
             ("### Done", Section::InProgress, Section::Done),
             ("### Blocked", Section::Blocked, Section::Done),
@@ -544,7 +558,7 @@ mod tests {
 
     #[test]
     fn a_line_that_announces_others_is_no_item() {
-        let text = "## Notes\nNext steps:\n- a\nDone so far:\n* b\n\n## Constraints\nCode style:\n- tabs\n- spaces\n\n- CRLF\nThe remaining tests fail with:\n  no table\n  at all\nNothing:\n";
+        let text = "## Notes\nNext steps:\n- a\nDone so far:\n* b\n\n## Constraints\nCode style:\n- tabs\n- spaces\n\n- CRLF\nThe remaining tests fail with:\n  no table\n  at all\nNothing more:\n## Goal\nMigrate it:\n\n## Done";
         let expected = [
             (Section::NextSteps, "a"),
             (Section::Done, "b"),
@@ -552,6 +566,8 @@ mod tests {
             (Section::Constraints, "Code style: spaces"),
             (Section::Constraints, "CRLF"),
             (Section::Constraints, "The remaining tests fail with: no table\nat all"),
+            (Section::Constraints, "Nothing more:"),
+            (Section::Goal, "Migrate it:"),
         ];
         assert_eq!(parse(text), expected.map(|(section, text)| (section, text.to_owned())));
     }

@@ -277,19 +277,61 @@ pub(super) fn statement(said: &str) -> Option<Statement> {
 
 /// Whether a sentence says that something is to be done: "still to sort out: the photographer".
 pub(super) fn is_task(text: &str) -> bool {
-    static OPEN: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(
+    TASK.is_match(&text.replace('’', "'"))
+}
+
+/// A task in small letters, without the words by which it is one.
+pub(super) fn bare_task(lower: &str) -> String {
+    const MARKS: [&str; 32] = [
+        "still",
+        "have",
+        "has",
+        "haven",
+        "hasn",
+        "need",
+        "needs",
+        "not",
+        "yet",
+        "remind",
+        "forget",
+        "todo",
+        "to-do",
+        "fixme",
+        "open",
+        "pending",
+        "outstanding",
+        "missing",
+        "sort",
+        "out",
+        "noch",
+        "muss",
+        "müssen",
+        "steht",
+        "stehen",
+        "offen",
+        "nicht",
+        "queda",
+        "quedan",
+        "pendiente",
+        "pendientes",
+        "reste",
+    ];
+    let words = lower.split(|char: char| !char.is_alphanumeric() && char != '-').filter(|word| !MARKS.contains(word));
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// The words by which a sentence says that something is to be done.
+static TASK: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
             r"(?ix)^(?:todo|to\sdo|to-do|fixme|open|pending|outstanding|offen|pendiente|à\sfaire)\s?[:：]
-              | \bstill\s(?:to|needs?\sto|have\sto|has\sto|open|pending|outstanding|missing)\b | \b(?:have|has)\syet\sto\b
+              | \bstill\s(?:to(?:\ssort\sout)?|needs?\sto|have\sto|has\sto|open|pending|outstanding|missing)\b | \b(?:have|has)\syet\sto\b
               | ^(?:please\s)?remind\s(?:me|us)\b | \b(?:don't|do\snot)\s(?:let\sme\s)?forget\sto\b
-              | \b(?:is|are|have|has)\s?(?:not|n't)\s(?:\w+\s){0,6}yet\b
-              | \b(?:muss|müssen|steht|stehen|ist|sind)\snoch\b | \bnoch\s(?:offen|aus|zu\serledigen)\b
-              | \b(?:queda|quedan|falta|faltan|pendientes?)\b | \bil\sreste\b | \bà\sfaire\b",
+              | \b(?:we|i)\s(?:have|am|are)\s?(?:not|n't)\s(?:\w+\s){0,6}yet\b
+              | \b(?:muss|müssen|steht|stehen)\snoch\b | \bnoch\s(?:offen|nicht\serledigt|zu\serledigen)\b
+              | \b(?:queda|quedan)\s(?:por|pendientes?)\b | \b(?:falta|faltan)\s\w+(?:ar|er|ir)\b | ^(?:está\s|aún\s)?pendientes?\b | \bil\sreste\b | \bà\sfaire\b",
         )
         .expect("a fixed pattern")
-    });
-    OPEN.is_match(&text.replace('’', "'"))
-}
+});
 
 /// A line without the mark of a list, a heading or a quotation. Bold text keeps its marks.
 fn without_bullet(line: &str) -> &str {
@@ -430,6 +472,16 @@ mod tests {
             assert_eq!(kind(&format!("and {word} so")), Some(Kind::Rule), "{word}");
         }
         assert_eq!(kind("After merging it is the bot that should update the docs."), Some(Kind::Note));
+        for report in [
+            "Every request gets a 500 from the gateway since noon.",
+            "Every page gets a white flash when it loads",
+            "All users have to log in twice since the update of Monday.",
+            "Status: deployed, no downtime.",
+            "Logs: empty, no stack trace",
+            "And no luck with the proxy on the second box.",
+        ] {
+            assert!(kind(report).is_none_or(|kind| kind > Kind::Wish), "{report}");
+        }
         for other in [
             "read the file please",
             "what must this do?",

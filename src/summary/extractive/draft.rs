@@ -192,20 +192,20 @@ impl<'a> Draft<'a> {
         };
         items.take(Kind::Open, todo(TodoState::Doing).map(|text| (Section::InProgress, format!("{TASK}{text}"))));
         items.take(Kind::Open, todo(TodoState::Open).map(|text| (Section::NextSteps, text)));
-        let tasks = ledger.tasks.iter().filter(|task| !self.is_done(task));
+        let tasks = ledger.tasks.iter().filter(|task| !self.is_task_done(task));
         items.take(Kind::Open, tasks.map(|task| (Section::NextSteps, clip(task, 240))));
         // The request of a split turn comes after the steps that were listed before it.
         if self.goes_on || self.request.span.turn_prefix().is_empty() {
             items.take(Kind::Open, ledger.next.iter().map(|step| (Section::NextSteps, step.clone())));
         }
+        let is_done = |step: &str| self.is_done(step) || self.is_task_done(step);
         if ledger.todos.is_empty() {
             // The step that an answer announced was the next one at that time.
-            let open =
-                self.earlier(Section::NextSteps).filter(|step| !ledger::is_announced(step) && !self.is_done(step));
+            let open = self.earlier(Section::NextSteps).filter(|step| !ledger::is_announced(step) && !is_done(step));
             items.take(Kind::Open, open.map(|step| (Section::NextSteps, clip(step, 300))));
         }
         self.requests(items, cap);
-        let finished = self.earlier(Section::NextSteps).filter(|step| ledger.todos.is_empty() && self.is_done(step));
+        let finished = self.earlier(Section::NextSteps).filter(|step| ledger.todos.is_empty() && is_done(step));
         let earlier = self.earlier(Section::Done).map(str::to_owned).chain(finished.map(str::to_owned));
         // A newer list of tasks takes the place of an older one.
         let is_listed = |line: &&str| !line.starts_with(TASK) || ledger.todos.is_empty();
@@ -335,6 +335,24 @@ impl<'a> Draft<'a> {
     fn open_failures(&self, items: &mut Items<'_>) {
         let open = self.ledger.failures.iter().filter(|failure| failure.is_open());
         items.take_newest(Kind::Failures, open.map(|failure| (Section::Blocked, failure.text())));
+    }
+
+    /// Whether something that the user told to be open is done: somebody says all of its words later, and denies nothing.
+    fn is_task_done(&self, task: &str) -> bool {
+        let words = content_words(&statements::bare_task(&task.to_lowercase()));
+        statements::is_task(task)
+            && !words.is_empty()
+            && self.said.iter().filter(|piece| !piece.carried).any(|piece| {
+                matches!(piece.speaker, Speaker::Assistant | Speaker::User)
+                    && piece.text.lines().any(|line| {
+                        let lower = line.to_lowercase();
+                        !line.ends_with(['?', '？'])
+                            && line.trim() != task
+                            && !statements::may_ask_for_work(line)
+                            && !ledger::denies(&lower)
+                            && words.is_subset(&content_words(&lower))
+                    })
+            })
     }
 
     /// Whether a step of the previous summary is done: the agent said so, with most of its words.
@@ -610,6 +628,19 @@ mod tests {
         let messages = [user("Fix it."), said("Fixed it."), user("NOTE: the port is 4711."), said("Noted.")];
         assert!(of(500, &messages).contains("\n- the port is 4711.\n"));
         assert!(of(2_000, &messages).contains("\n- NOTE: the port is 4711.\n"));
+    }
+
+    #[test]
+    fn a_task_that_the_user_told_of_is_open_until_somebody_says_it_is_done() {
+        let told =
+            [user("Plan it."), said("It is planned."), user("We have not booked the hotel yet."), said("Noted.")];
+        assert_eq!(under(&of(2_000, &told), "## Next Steps"), ["1. We have not booked the hotel yet."]);
+        let asked = [&told[..], &[user("Book the hotel."), said("I could not book the hotel.")]].concat();
+        assert!(of(2_000, &asked).contains("1. We have not booked the hotel yet."));
+        for last in [said("I booked the hotel in Rome."), user("We have booked the hotel now.")] {
+            let done = of(2_000, &[&told[..], &[last]].concat());
+            assert!(!done.contains("1. We have not booked"), "{done}");
+        }
     }
 
     #[test]

@@ -27,7 +27,12 @@ pub(super) fn without_thoughts(answer: String) -> String {
                 fence = fence
                     .map_or_else(|| Fence::opened_by(trimmed), |fence| (!fence.is_closed_by(trimmed)).then_some(fence));
                 let tag = TAGS.iter().find_map(|(tag, end)| Some((*end, line.trim_start().strip_prefix(tag)?)));
-                let Some(found) = tag.filter(|_| !is_code) else {
+                // After other text the tag stands alone on its line.
+                let is_open = |(_, after): &(&str, &str)| {
+                    let is_begin = kept.trim().is_empty();
+                    is_begin || after.trim().is_empty() || TAGS.iter().any(|(_, end)| after.contains(end))
+                };
+                let Some(found) = tag.filter(|_| !is_code).filter(is_open) else {
                     kept.push_str(line);
                     continue;
                 };
@@ -57,6 +62,10 @@ mod tests {
             ("  <thinking>hm, <think> maybe</thinking> Done.\n<think>x</think>Bye", " Done.\nBye"),
             ("<think>\nI decided", ""),
             ("It has `<think>` in it.\n</think>", "It has `<think>` in it.\n</think>"),
+            (
+                "Ok.\n<think> is a tag.\nThe end is </think> there.",
+                "Ok.\n<think> is a tag.\nThe end is </think> there.",
+            ),
             ("Ok.\n<think>\nno end", "Ok.\n<think>\nno end"),
             ("```\n<think>\n</think>\n```\n<think>\n```\n</think>a", "```\n<think>\n</think>\n```\na"),
         ] {

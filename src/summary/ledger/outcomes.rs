@@ -135,10 +135,15 @@ pub(super) fn asks_back(answer: &str) -> bool {
     const SHORT: usize = 240;
     const CHOICES: [&str; 7] =
         ["do you want", "would you like", "which ", "shall i", "should i", "want me to", "would you prefer"];
-    let (answer, offers) = without_options(answer);
+    let whole = answer;
+    let (answer, has_options) = without_options(answer);
     let last = answer.lines().last().unwrap_or_default().to_lowercase();
+    // A list after "What does it read?" answers it.
+    let offers = has_options
+        && (CHOICES.iter().any(|choice| last.contains(choice)) || [" you ", " or "].iter().any(|it| last.contains(it)));
     answer.ends_with(['?', '？'])
-        && !claims_success(answer)
+        && (!has_options || offers)
+        && !claims_success(whole)
         && (offers || answer.chars().count() <= SHORT || CHOICES.iter().any(|choice| last.contains(choice)))
 }
 
@@ -458,6 +463,17 @@ pub(super) fn is_acknowledgement(answer: &str) -> bool {
     };
     let mut parts = answer.split_inclusive(['.', '!', '。', '！']).map(str::trim).filter(|part| !part.is_empty());
     answer.chars().count() <= LONGEST && parts.all(promises)
+}
+
+/// Whether an answer promises work.
+pub(super) fn promises_work(answer: &str) -> bool {
+    static WORK: LazyLock<regex::Regex> = LazyLock::new(|| {
+        regex::Regex::new(
+            r"\b(?:will do|on it|i'll do|i will do|i'll take care|i'll make|wird gemacht|mache ich|lo haré|je m'en occupe)\b",
+        )
+        .expect("a fixed pattern")
+    });
+    WORK.is_match(&answer.to_lowercase().replace('’', "'"))
 }
 
 /// Whether a sentence says that something is not done or does not work. Code says nothing, and neither does a condition.

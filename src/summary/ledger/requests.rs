@@ -10,7 +10,7 @@ use crate::summary::{
     prose::{clip, content_words, lines, sentences, sentences_of_line},
     statements::{self, Kind, Paste, Statement},
 };
-use std::collections::HashSet;
+use std::{collections::HashSet, sync::LazyLock};
 
 /// A request of the user and what came of it.
 #[derive(Debug, Clone)]
@@ -316,7 +316,9 @@ impl Requests {
         let asked = Asked::of(&request.text);
         let is_fresh = request.end == End::Open && !request.carried && request.outcome.is_none();
         if is_acknowledged && is_fresh && !asked.is_question {
-            request.end = if asks_for_something(&request.text) { End::Promised } else { End::Told };
+            let text = &request.text;
+            let only_tells = !asks_for_something(text) && !outcomes::promises_work(answer) && states_something(text);
+            request.end = if only_tells || statements::is_task(text) { End::Told } else { End::Promised };
             let told = Some(request.text.clone()).filter(|_| request.end == End::Told);
             self.told.extend(told.clone());
             return told;
@@ -434,10 +436,30 @@ fn asks_for_something(text: &str) -> bool {
         || statements::is_trouble(text)
         || sentences_of_line(text).map(str::trim).any(|sentence| {
             let lower = sentence.to_lowercase();
-            statements::may_ask_for_work(sentence)
-                || statements::asks_something(sentence)
-                || ["please ", "bitte ", "can you ", "could you "].iter().any(|start| lower.starts_with(start))
+            statements::may_ask_for_work(sentence) || statements::asks_something(sentence) || REQUESTS.is_match(&lower)
         })
+}
+
+/// Words of a request in any of its sentences.
+static REQUESTS: LazyLock<regex::Regex> = LazyLock::new(|| {
+    regex::Regex::new(
+        r"\b(?:please|can you|could you|let's|let us|we need|i need|i want you to|i'd like you to|bitte|kannst du|könntest du|por favor|puedes|s'il te pla[iî]t|s'il vous pla[iî]t|per favore)\b",
+    )
+    .expect("a fixed pattern")
+});
+
+/// Whether a message reads as a statement: it begins with its subject, or has a verb of a state.
+fn states_something(text: &str) -> bool {
+    static STATES: LazyLock<regex::Regex> = LazyLock::new(|| {
+        regex::Regex::new(
+            r"(?x)^(?:i|i'm|i've|we|we're|my|our|the|this|that|these|those|it|he|she|they|there|his|her|their|an?|nobody|no\sone|every\w*|all|some|most|fyi|btw|just\sso\syou\sknow
+                  |ich|wir|mein\w*|unser\w*|der|die|das|es|sie|er|el|la|los|las|mis?|nuestr\w*|yo|le|les|mon|ma|mes|notre|nos|je|nous|il|elle)\b
+              | \b(?:is|are|was|were|has|have|had|isn't|aren't|can't|won't|reports?\sto|likes?|loves?|hates?|prefers?|prefiero|starts?|over|not|ist|sind|war|hat|haben|heißt|es|son|está|están|tiene|est|sont)\b
+              | は | です | ます | 是 | 입니다 | 习惯",
+        )
+        .expect("a fixed pattern")
+    });
+    STATES.is_match(&text.to_lowercase().replace('’', "'"))
 }
 
 /// Whether a request is only the name of a command.
@@ -557,6 +579,11 @@ mod tests {
         for (asks, answer, done) in [
             ("Fix the parser.", "OK.", false),
             ("Please book the cabin.", "Will do.", false),
+            ("Let's port the lexer to Zig.", "Will do.", false),
+            ("Optimize the slow query in the report.", "Got it.", false),
+            ("I need a script that parses the files.", "OK, I'll do that.", false),
+            ("Corrige el parser de fechas, por favor.", "Entendido.", false),
+            ("Schreib einen Test für den Lexer.", "Wird gemacht.", false),
             ("The build is broken again", "Noted.", false),
             ("Do you like jazz?", "Yes!", true),
             ("Tabs over spaces in this repo.", "$ OK.", true),
@@ -593,6 +620,14 @@ mod tests {
             let found = read(&[], &["Plan the wedding.", "The wedding is planned.", task, "OK."]);
             assert_eq!((found.tasks, found.requests.len()), (vec![task.to_owned()], 1), "{task}");
         }
+        for fact in [
+            "Der Server läuft, der Port ist noch 8080.",
+            "The API has not changed yet since version 3.",
+            "La réunion queda para el 5 de mayo.",
+        ] {
+            let found = read(&[], &["Plan it.", "It is planned.", fact, "OK."]);
+            assert_eq!((found.tasks.len(), found.statements.len()), (0, 1), "{fact}");
+        }
         let found = read(&[], &["Plan it.", "It is planned.", "Never push to main yet.", "OK."]);
         assert_eq!((found.tasks.len(), found.statements.len()), (0, 1), "a rule");
     }
@@ -612,6 +647,15 @@ mod tests {
         assert_eq!(states(&found), [("/brainstorm – B) a hook for the end of a session", true)]);
         assert_eq!(found.goal.as_deref(), Some("/brainstorm – B) a hook for the end of a session"));
         assert!(found.decisions[0].ends_with("(asked: What would you like to brainstorm?)"), "{found:?}");
+    }
+
+    #[test]
+    fn a_question_that_its_answer_answers_asks_nobody() {
+        let answer =
+            "I reworked it.\n\n**What does it read?**\n- the file `a.toml` at the start\n- the environment after it";
+        assert_eq!(states(&read(&[], &["Rework the loader.", answer])), [("Rework the loader.", true)]);
+        let asks = "Two ways are open.\n\nWhich one do you want?\n- the file\n- the environment";
+        assert_eq!(states(&read(&[], &["Rework the loader.", asks])), [("Rework the loader.", false)]);
     }
 
     #[test]

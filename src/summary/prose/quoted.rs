@@ -10,13 +10,19 @@ pub(in crate::summary) struct Fence {
     length: usize,
 }
 
+/// The most tildes of a fence. A longer row of them is an underline.
+const MOST_TILDES: usize = 4;
+
 impl Fence {
-    /// The fence that a line without indentation opens. A line with marks at both ends is text.
+    /// The fence that a line without indentation opens. A line with further marks is text, and tildes often mark a place in the
+    /// line before or underline a heading.
     pub(in crate::summary) fn opened_by(line: &str) -> Option<Self> {
         let mark = line.chars().next().filter(|char| matches!(char, '`' | '~'))?;
         let rest = line.trim_start_matches(mark);
         let length = line.len() - rest.len();
-        (length >= 3 && !rest.contains(mark)).then_some(Self { mark, length })
+        let is_name = rest.trim_start().chars().next().is_none_or(char::is_alphanumeric);
+        let is_fence = mark == '`' || is_name && length <= MOST_TILDES;
+        (length >= 3 && is_fence && !rest.contains(mark)).then_some(Self { mark, length })
     }
 
     /// Whether a line without indentation closes the block.
@@ -32,8 +38,9 @@ pub(super) struct Quoted<'a> {
     open: Option<Block>,
     /// Whether the line before is blank.
     is_after_blank: bool,
-    /// Whether an indented block may begin here: after a paragraph, and not after an item of a list, which goes on indented.
-    is_after_paragraph: bool,
+    /// Whether an indented block may begin here: after a line that announces it. An item of a list goes on indented, and so do some
+    /// people.
+    is_announced: bool,
     /// Whether no end of a tag stands further on.
     has_no_end: bool,
 }
@@ -51,7 +58,7 @@ const TAG_END: &str = "</pre>";
 
 impl<'a> Quoted<'a> {
     pub(super) fn of(text: &'a str) -> Self {
-        Self { text, open: None, is_after_blank: false, is_after_paragraph: false, has_no_end: false }
+        Self { text, open: None, is_after_blank: false, is_announced: false, has_no_end: false }
     }
 
     /// Takes the next line of the text in: whether it is quoted.
@@ -81,12 +88,12 @@ impl<'a> Quoted<'a> {
             return is_one_line || self.open.is_some();
         }
         // People indent lists, too.
-        if is_indented && is_after_blank && self.is_after_paragraph && item(trimmed).is_none() {
+        if is_indented && is_after_blank && self.is_announced && item(trimmed).is_none() {
             self.open = Some(Block::Indented);
             return true;
         }
         if !trimmed.is_empty() && !line.starts_with([' ', '\t']) {
-            self.is_after_paragraph = item(trimmed).is_none();
+            self.is_announced = trimmed.ends_with([':', '：']) && item(trimmed).is_none();
         }
         false
     }
@@ -114,6 +121,9 @@ mod tests {
             "<pre> is no tag of ours\nb",
             "The page says:\n\n|    Always do it.\n|\n|\tNever stop.\n|\nb\n    c",
             "a\n    b",
+            "I want this from you today\n\n    Fix the crash.\n    Never push.\n\nThanks",
+            "    main()\n    ~~~~^^\nFix it.",
+            "Review notes\n~~~~~~~~~~~~\nFix it.",
             "1. a\n\n    b\n\n    c",
             "Rules:\n\n    - a\n    - b",
             "\n    a\n\n    b",

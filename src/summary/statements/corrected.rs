@@ -1,7 +1,10 @@
 //! Corrections that do not name their subject: "no, use 9090" after "the port is 8080", "we are on Postgres 16 now", "make that 4
 //! attempts rather than 6".
 
-use crate::summary::{cues::values, prose::sentences_of_line};
+use crate::summary::{
+    cues::values,
+    prose::{content_words, sentences_of_line},
+};
 use regex::Regex;
 use std::sync::LazyLock;
 
@@ -21,7 +24,7 @@ pub(in crate::summary) fn corrections(said: &str, before: &[&str], latest: usize
     let short = sentences.filter(|it| it.chars().count() <= LONGEST);
     let of_sentence = |sentence: &str| {
         let newest = || before.iter().rev().take(LOOKED_AT);
-        let told = || newest().find_map(|old| named(sentence, old)).or_else(|| swapped(sentence, newest()));
+        let told = || newest().find_map(|old| named(sentence, old)).or_else(|| swapped(sentence, before, latest));
         bare(sentence, before.get(latest..).unwrap_or_default()).or_else(told)
     };
     short.filter_map(of_sentence).collect()
@@ -69,8 +72,22 @@ fn named(correction: &str, statement: &str) -> Option<String> {
 }
 
 /// The statement with the new value of a correction that names the old one, too: "make that 4 attempts rather than 6". It is about
-/// the only statement with the old value.
-fn swapped<'a>(correction: &str, before: impl Iterator<Item = &'a &'a str>) -> Option<String> {
+/// the only statement with the old value that has a word of it. A correction without a subject is about the message before.
+fn swapped(correction: &str, before: &[&str], latest: usize) -> Option<String> {
+    const OTHERS: [&str; 12] = [
+        "make",
+        "that",
+        "rather",
+        "than",
+        "meant",
+        "instead",
+        "longer",
+        "actually",
+        "sorry",
+        "correction",
+        "nimm",
+        "statt",
+    ];
     static SWAPS: LazyLock<Regex> = LazyLock::new(|| {
         pattern(
             r"(?ix)(?:rather\sthan|instead\sof|and\snot|,\snot|no\slonger|not|statt|anstatt|nicht\s(?:mehr\s)?|au\slieu\sde|en\slugar\sde|en\svez\sde)\s(?P<old>[A-Za-z0-9_.:/-]+)",
@@ -81,7 +98,15 @@ fn swapped<'a>(correction: &str, before: impl Iterator<Item = &'a &'a str>) -> O
     let old = only_number(&found["old"])?;
     let others: Vec<String> = numbers(&told).filter(|value| *value != old && shape(value) == shape(&old)).collect();
     let [new] = others.as_slice() else { return None };
-    let mut about = before.filter(|statement| only_number(statement).as_ref() == Some(&old));
+    let lower = told.to_lowercase();
+    let plain: Vec<&str> = lower.split(|char: char| !char.is_alphabetic()).filter(|it| !OTHERS.contains(it)).collect();
+    let subject = content_words(&plain.join(" "));
+    let place = if subject.is_empty() { latest } else { before.len().saturating_sub(LOOKED_AT) };
+    let is_about = |statement: &str| {
+        subject.is_empty() || content_words(&statement.to_lowercase()).intersection(&subject).next().is_some()
+    };
+    let of_value = |statement: &&&str| only_number(statement).as_ref() == Some(&old) && is_about(statement);
+    let mut about = before.get(place..).unwrap_or_default().iter().filter(of_value);
     let statement = about.next().filter(|_| about.next().is_none())?;
     replaced(statement, new)
 }
@@ -186,8 +211,16 @@ mod tests {
             ("Nimm 90 statt 84.", "Der Beitrag liegt bei 84 Euro.", "Der Beitrag liegt bei 90 Euro."),
         ] {
             let before = ["The team has 5 people.", old, "We eat at noon."];
-            assert_eq!(corrections(said, &before, 3), [new], "{said}");
+            assert_eq!(corrections(said, &before, 0), [new], "{said}");
         }
+        for (said, old) in [
+            ("The build shows 3 errors, not 4", "The retry budget is 4."),
+            ("Look at issue 21, not 20.", "The pool size is 20."),
+            ("There are 12 open bugs in the tracker, not 9.", "The lobby opens at 9."),
+        ] {
+            assert_eq!(corrections(said, &[old], 0), [""; 0], "{said}");
+        }
+        assert_eq!(corrections("I meant 9090, not 8080", &port, 1), [""; 0], "another message came after it");
         for other in ["not 8080 again", "I see 3 errors, not 4", "use 9090 or 9091, not 8080", "fix 2 of them, not 5"] {
             assert_eq!(corrections(other, &port, 1), [""; 0], "{other}");
         }

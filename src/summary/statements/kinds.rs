@@ -48,6 +48,9 @@ pub(super) fn begins_rule(lower: &str) -> bool {
 /// Whether a short sentence says what happened or how something is: "no tests failed".
 fn reports(lower: &str) -> bool {
     const VERBS: [&str; 9] = ["is", "are", "was", "were", "has", "have", "shows", "works", "helps"];
+    if ["no luck", "no success", "no progress", "no change", "no difference"].iter().any(|it| lower.starts_with(it)) {
+        return true;
+    }
     let mut words = lower.split(|char: char| !char.is_alphanumeric());
     words.any(|word| word.len() > 3 && word.ends_with("ed") || VERBS.contains(&word))
 }
@@ -81,7 +84,10 @@ fn demands_of_each(lower: &str) -> bool {
         )
         .expect("a fixed pattern")
     });
-    EACH.is_match(lower) && !lower.starts_with("each time")
+    // "Every request gets a 500 since noon" reports something.
+    let reports = [" since ", " when ", " because "].iter().any(|word| lower.contains(word))
+        || lower.bytes().filter(u8::is_ascii_digit).count() > 2;
+    EACH.is_match(lower) && !lower.starts_with("each time") && !reports
 }
 
 /// Whether a sentence says in which form texts of the project are wanted: "commit messages in imperative mood, please".
@@ -101,9 +107,28 @@ fn forbids_by_name(lower: &str) -> bool {
     const MOST: usize = 3;
     // A report of a result has the same form.
     const RESULTS: [&str; 8] = ["error", "failure", "issue", "problem", "warning", "change", "result", "output"];
+    const WAYS: [&str; 14] = [
+        "style",
+        "format",
+        "naming",
+        "commits",
+        "messages",
+        "rules",
+        "indentation",
+        "quotes",
+        "dependencies",
+        "deps",
+        "tests",
+        "comments",
+        "docs",
+        "language",
+    ];
     let Some((name, value)) = lower.split_once(": ").filter(|(name, _)| name.split_whitespace().count() <= MOST) else {
         return false;
     };
+    if !name.split_whitespace().any(|word| WAYS.contains(&word)) {
+        return false;
+    }
     let forbids = |part: &str| {
         let rest = part.trim().strip_prefix("no ").unwrap_or_default();
         forbids(part.trim()) && !RESULTS.iter().any(|result| rest.starts_with(result))
