@@ -155,7 +155,10 @@ fn of_line(line: &str, found: &mut Vec<Statement>) {
         found.extend(statement(line));
         return;
     }
-    let sentences: Vec<&str> = sentences_of_line(line).map(str::trim).filter(|sentence| !sentence.is_empty()).collect();
+    let mut sentences: Vec<&str> =
+        sentences_of_line(line).map(str::trim).filter(|sentence| !sentence.is_empty()).collect();
+    // A sentence that is repeated says nothing more.
+    sentences.dedup();
     let own = pasted::own(&sentences);
     for (at, sentence) in sentences.iter().enumerate().take(own) {
         // "Never exceed it." says nothing without the sentence before it.
@@ -347,11 +350,14 @@ fn is_pasted(line: &str) -> bool {
 
 /// The number of characters that data have and prose has rarely, outside of code between marks.
 fn strange(text: &str) -> usize {
-    let is_strange = |char: &char| matches!(char, '{' | '}' | '"' | '\\' | '|' | '<' | '>' | ';' | '=');
+    let is_strange = |byte: &u8| matches!(byte, b'{' | b'}' | b'"' | b'\\' | b'|' | b'<' | b'>' | b';' | b'=');
+    if memchr::memchr(b'`', text.as_bytes()).is_none() {
+        return text.bytes().filter(is_strange).count();
+    }
     let parts = text.split('`').count();
     // The last mark of an odd number opens nothing.
     let prose = text.split('`').enumerate().filter(|(at, _)| at % 2 == 0 || at + 1 == parts);
-    prose.flat_map(|(_, part)| part.chars()).filter(is_strange).count()
+    prose.flat_map(|(_, part)| part.bytes()).filter(is_strange).count()
 }
 
 /// A person's own words, not a log or a piece of JSON that was pasted, and no question.

@@ -57,7 +57,8 @@ fn reports(lower: &str) -> bool {
 
 /// A text without the marks of bold text.
 fn without_emphasis(lower: &str) -> Cow<'_, str> {
-    if lower.contains("**") || lower.contains("__") {
+    // Most sentences have no mark at all.
+    if memchr::memchr2(b'*', b'_', lower.as_bytes()).is_some() && (lower.contains("**") || lower.contains("__")) {
         return lower.replace("**", "").replace("__", "").into();
     }
     lower.into()
@@ -84,6 +85,9 @@ fn demands_of_each(lower: &str) -> bool {
         )
         .expect("a fixed pattern")
     });
+    if !["every ", "each ", "all "].iter().any(|start| lower.starts_with(start)) {
+        return false;
+    }
     // "Every request gets a 500 since noon" reports something.
     let reports = [" since ", " when ", " because "].iter().any(|word| lower.contains(word))
         || lower.bytes().filter(u8::is_ascii_digit).count() > 2;
