@@ -1,6 +1,7 @@
 //! Values that a label gave away once: they are secrets where no label stands, too.
 
 use super::named::is_reference;
+use crate::text;
 use aho_corasick::{AhoCorasick, MatchKind};
 use std::{borrow::Cow, ops::Range};
 
@@ -64,6 +65,8 @@ fn has_extension(value: &str) -> bool {
 /// Whether the words before a value say that it is a password. Tokens and keys are told by their own form, and the values that
 /// code gives to such names are often names of code.
 pub(super) fn is_password(before: &str) -> bool {
+    /// The longest label with the words after it, in characters. A line may be a whole file.
+    const NEAR: usize = 40;
     const NAMES: [&str; 11] = [
         "pass",
         "pwd",
@@ -77,7 +80,7 @@ pub(super) fn is_password(before: &str) -> bool {
         "パスワード",
         "비밀번호",
     ];
-    let line = before.rsplit('\n').next().unwrap_or_default().to_lowercase();
+    let line = text::tail(before, NEAR).rsplit('\n').next().unwrap_or_default().to_lowercase();
     NAMES.iter().any(|name| line.contains(name))
 }
 
@@ -116,6 +119,13 @@ mod tests {
         }
         let sent = Secrets::Sent.clean_with("The password is Zx81Wombat77.", &mut told);
         assert_eq!(&*sent, "The password is Zx81Wombat77.");
+    }
+
+    #[test]
+    fn a_password_is_named_right_before_its_value() {
+        assert!(is_password("the password is ") && is_password("x\nDB_PASSWORD="));
+        assert!(!is_password("token = ") && !is_password("password\ntoken = "));
+        assert!(!is_password(&format!("password {} token = ", "é".repeat(30))));
     }
 
     #[test]
