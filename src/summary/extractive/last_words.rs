@@ -1,6 +1,9 @@
 //! The last words of the agent, in the length that a summary has room for.
 
-use crate::summary::{prose::clip, sections::GAP};
+use crate::summary::{
+    prose::{Fence, clip},
+    sections::GAP,
+};
 
 /// The beginning and the end of a text in whole lines, at most about `chars` characters, with an ellipsis between. Blocks of code
 /// that the ellipsis divides keep both of their fences.
@@ -21,7 +24,7 @@ pub(super) fn head_and_end(said: &str, chars: usize) -> String {
         |at: usize| at.checked_sub(1).and_then(|before| blocks[before].filter(|it| blocks.get(at) == Some(&Some(*it))));
     let mut before = inside(head);
     if head == 0
-        && let Some(first) = lines.iter().position(|line| fence(line).is_empty())
+        && let Some(first) = lines.iter().position(|line| fence(line).is_none())
     {
         cut.push(clip(lines[first], chars * 2 / 3));
         (head, before) = (first + 1, None);
@@ -29,11 +32,11 @@ pub(super) fn head_and_end(said: &str, chars: usize) -> String {
     let mut end = lines.len() - lines_within(lines[head..].iter().rev(), chars / 3);
     let mut after = inside(end);
     // A closing fence alone says nothing.
-    if after.is_some() && after != before && inside(end + 1) != after && !fence(lines[end]).is_empty() {
+    if after.is_some() && after != before && inside(end + 1) != after && fence(lines[end]).is_some() {
         (end, after) = (end + 1, None);
     }
-    if let Some(opening) = before.filter(|_| after != before) {
-        cut.push(fence(lines[opening]).to_owned());
+    if let Some(fence) = before.filter(|_| after != before).and_then(|opening| fence(lines[opening])) {
+        cut.push(fence.end());
     }
     let has_gap = cut.last().is_some_and(|line| line.ends_with(GAP)) || lines.get(end) == Some(&GAP);
     if head < end && !has_gap {
@@ -61,32 +64,22 @@ fn lines_within<'a>(lines: impl Iterator<Item = &'a &'a str>, most: usize) -> us
 
 /// For each line the place of the fence that opens its block of code. The fences belong to their block.
 fn blocks(lines: &[&str]) -> Vec<Option<usize>> {
-    let mut open: Option<(usize, usize)> = None;
-    let block = |(at, line): (usize, &&str)| {
-        let ticks = fence(line).len();
-        match open {
-            Some((opening, of_opening)) => {
-                if ticks >= of_opening && line.trim().len() == ticks {
-                    open = None;
-                }
-                Some(opening)
-            }
-            None => {
-                open = (ticks > 0).then_some((at, ticks));
-                open.map(|_| at)
-            }
+    let mut open: Option<(usize, Fence)> = None;
+    let block = |(at, line): (usize, &&str)| match open {
+        Some((opening, fence)) => {
+            open = open.filter(|_| !fence.is_closed_by(line.trim()));
+            Some(opening)
+        }
+        None => {
+            open = fence(line).map(|fence| (at, fence));
+            open.map(|_| at)
         }
     };
     lines.iter().enumerate().map(block).collect()
 }
 
-/// The marks of a fence that a line begins with. Code between marks in one line is no fence.
-fn fence(line: &str) -> &str {
-    const SHORTEST: usize = 3;
-    let line = line.trim();
-    let rest = line.trim_start_matches('`');
-    let ticks = &line[..line.len() - rest.len()];
-    if ticks.len() < SHORTEST || rest.contains('`') { "" } else { ticks }
+fn fence(line: &str) -> Option<Fence> {
+    Fence::opened_by(line.trim())
 }
 
 #[cfg(test)]

@@ -25,6 +25,11 @@ impl Fence {
         (length >= 3 && is_fence && !rest.contains(mark)).then_some(Self { mark, length })
     }
 
+    /// The line that closes the block.
+    pub(in crate::summary) fn end(self) -> String {
+        String::from(self.mark).repeat(self.length)
+    }
+
     /// Whether a line without indentation closes the block.
     pub(in crate::summary) fn is_closed_by(self, line: &str) -> bool {
         let line = line.trim_end();
