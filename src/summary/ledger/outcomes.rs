@@ -135,16 +135,15 @@ pub(super) fn asks_back(answer: &str) -> bool {
     const SHORT: usize = 240;
     const CHOICES: [&str; 7] =
         ["do you want", "would you like", "which ", "shall i", "should i", "want me to", "would you prefer"];
-    let whole = answer;
-    let (answer, has_options) = without_options(answer);
-    let last = answer.lines().last().unwrap_or_default().to_lowercase();
-    // A list after "What does it read?" answers it.
-    let offers = has_options
-        && (CHOICES.iter().any(|choice| last.contains(choice)) || [" you ", " or "].iter().any(|it| last.contains(it)));
-    answer.ends_with(['?', '？'])
-        && (!has_options || offers)
-        && !claims_success(whole)
-        && (offers || answer.chars().count() <= SHORT || CHOICES.iter().any(|choice| last.contains(choice)))
+    let (asked, has_options) = without_options(answer);
+    let last = asked.lines().last().unwrap_or_default().to_lowercase();
+    let offers_choice = CHOICES.iter().any(|choice| last.contains(choice));
+    let expects_answer = match has_options {
+        // A list after "What does it read?" answers it.
+        true => offers_choice || [" you ", " or "].iter().any(|word| last.contains(word)),
+        false => offers_choice || asked.chars().count() <= SHORT,
+    };
+    asked.ends_with(['?', '？']) && expects_answer && !claims_success(answer)
 }
 
 /// The question at the end of an answer.
@@ -412,12 +411,13 @@ pub(super) fn narrates(lower: &str) -> bool {
 
 /// Whether a sentence says no more than how the agent takes it.
 fn exclaims(lower: &str) -> bool {
-    const STARTS: [&str; 17] = [
+    const STARTS: [&str; 18] = [
         "acknowledged",
         "noted",
         "got it",
         "sure",
         "ok",
+        "okay",
         "understood",
         "perfect",
         "great",

@@ -153,8 +153,6 @@ pub(super) struct Requests {
     count: usize,
     /// The first request, which may be asked for again later.
     first: Option<String>,
-    /// Messages that asked for nothing.
-    told: HashSet<String>,
     /// A message that only states facts. It is a request if the agent then does something about it.
     stated: Option<String>,
     /// The outcomes so far.
@@ -182,7 +180,8 @@ impl Requests {
     pub(super) fn going_on_with(request: Option<String>) -> Self {
         let list: Vec<Request> =
             request.into_iter().map(|text| Request { carried: true, ..Request::new(text) }).collect();
-        Self { count: list.len(), list, ..Self::default() }
+        let first = list.first().map(|request| request.text.clone());
+        Self { count: list.len(), list, first, ..Self::default() }
     }
 
     /// The requests of the whole conversation.
@@ -201,8 +200,7 @@ impl Requests {
         } else {
             self.list.truncate(1);
         }
-        let goal = self.first.filter(|first| !self.told.contains(first));
-        let goal = goal.or_else(|| self.list.first().map(|request| request.text.clone()));
+        let goal = self.first.or_else(|| self.list.first().map(|request| request.text.clone()));
         Gathered { list: self.list, goal, so_far: self.so_far }
     }
 
@@ -214,9 +212,7 @@ impl Requests {
     fn push(&mut self, text: String) {
         self.count += 1;
         self.is_asked = false;
-        if self.list.is_empty() && self.first.is_none() {
-            self.first = Some(text.clone());
-        }
+        self.first.get_or_insert_with(|| text.clone());
         self.asked.insert(text.clone());
         self.list.push(Request::new(text));
     }
@@ -237,31 +233,13 @@ impl Requests {
         if text.is_empty() {
             return Part::Nothing;
         }
-        let asked_back = self.list.last_mut().filter(|_| self.is_asked);
-        if let Some(request) = asked_back {
-            if !is_request(&text) || is_reply(&text, &self.question, !found.is_empty()) {
-                self.is_asked = false;
-                request.end = match request.end {
-                    End::Question if declines(&text) => End::Declined,
-                    End::Question if postpones(&text) => End::Waiting,
-                    end if declines(&text) || postpones(&text) => end,
-                    _ => End::Open,
-                };
-                let reply = Part::Reply { question: self.question.clone(), answer: text };
-                // The name of a command says nothing of the work.
-                if let Part::Reply { answer, .. } = &reply
-                    && is_bare_command(&request.text)
-                {
-                    let order = clip(&format!("{} – {answer}", request.text), LONGEST);
-                    let command = std::mem::replace(&mut request.text, order.clone());
-                    self.first = self.first.take().map(|first| if first == command { order } else { first });
-                }
-                return reply;
-            }
-            // "Yes, and add a test": both are worked on.
-            if agrees(&text) {
-                request.end = End::Open;
-            }
+        if self.is_asked && (!is_request(&text) || is_reply(&text, &self.question, !found.is_empty())) {
+            self.replied(&text);
+            return Part::Reply { question: self.question.clone(), answer: text };
+        }
+        // "Yes, and add a test": both are worked on.
+        if let Some(request) = self.list.last_mut().filter(|_| self.is_asked && agrees(&text)) {
+            request.end = End::Open;
         }
         if !is_request(&text) || text.starts_with("[Image: ") && !text.contains("] ") {
             return Part::Nothing;
@@ -282,6 +260,26 @@ impl Requests {
         self.push(text);
         self.so_far.clear();
         Part::Request
+    }
+
+    /// Takes the answer of the user to the agent's question in.
+    fn replied(&mut self, answer: &str) {
+        self.is_asked = false;
+        let Some(request) = self.list.last_mut() else { return };
+        request.end = match request.end {
+            End::Question if declines(answer) => End::Declined,
+            End::Question if postpones(answer) => End::Waiting,
+            end if declines(answer) || postpones(answer) => end,
+            _ => End::Open,
+        };
+        // The name of a command says nothing of the work.
+        if is_bare_command(&request.text) {
+            let order = clip(&format!("{} – {answer}", request.text), LONGEST);
+            if self.first.as_ref() == Some(&request.text) {
+                self.first = Some(order.clone());
+            }
+            request.text = order;
+        }
     }
 
     /// Takes in what the agent says before the end of its turn.
@@ -319,9 +317,10 @@ impl Requests {
             let text = &request.text;
             let only_tells = !asks_for_something(text) && !outcomes::promises_work(answer) && states_something(text);
             request.end = if only_tells || statements::is_task(text) { End::Told } else { End::Promised };
-            let told = Some(request.text.clone()).filter(|_| request.end == End::Told);
-            self.told.extend(told.clone());
-            return told;
+            let told = Some(request.text.clone()).filter(|_| request.end == End::Told)?;
+            // The first thing that is asked for is still to come.
+            self.first.take_if(|first| *first == told);
+            return Some(told);
         }
         let last = outcomes::last_outcome(answer, &asked, &self.reported);
         // That the checks pass at last says less than the sentence before it.
@@ -402,10 +401,7 @@ pub(super) fn is_request(text: &str) -> bool {
 /// Whether a message answers a question of the agent: it asks for nothing by itself, and it agrees, refuses, states something,
 /// gives a value, or takes a word of the question up.
 fn is_reply(text: &str, question: &str, states: bool) -> bool {
-    const LEADS: [&str; 16] = [
-        "yes", "yep", "yeah", "no", "nope", "nah", "ok", "okay", "sure", "please", "ja", "nein", "oui", "sí", "not",
-        "later",
-    ];
+    const LEADS: [&str; 7] = ["no", "nope", "nah", "please", "nein", "not", "later"];
     let lower = text.to_lowercase();
     let asks = sentences_of_line(text).any(|sentence| statements::may_ask_for_work(sentence.trim()))
         || text.ends_with(['?', '？'])
@@ -418,7 +414,7 @@ fn is_reply(text: &str, question: &str, states: bool) -> bool {
         return false;
     }
     let mut words = lower.split(|char: char| !char.is_alphanumeric()).filter(|word| !word.is_empty());
-    let leads = words.clone().next().is_some_and(|word| LEADS.contains(&word)) || postpones(text);
+    let leads = agrees(text) || words.clone().next().is_some_and(|word| LEADS.contains(&word)) || postpones(text);
     let has_value = text.bytes().any(|byte| byte.is_ascii_digit()) && !text.contains('/');
     let is_word =
         words.clone().count() <= 2 && !words.any(|word| ["it", "this", "that", "them", "on", "up"].contains(&word));
@@ -431,7 +427,7 @@ fn is_reply(text: &str, question: &str, states: bool) -> bool {
 /// Whether a message asks for work, an answer or help, or reports that something does not work.
 fn asks_for_something(text: &str) -> bool {
     text.starts_with(['/', '!', '['])
-        || text.starts_with("Pasted output: ")
+        || text.starts_with(PASTED)
         || text.ends_with(['?', '？'])
         || statements::is_trouble(text)
         || sentences_of_line(text).map(str::trim).any(|sentence| {
@@ -498,6 +494,9 @@ fn is_again(earlier: &str, later: &str) -> bool {
     !earlier.is_empty() && earlier.intersection(&later).count() * 10 >= earlier.len() * 6
 }
 
+/// The label of a message that was pasted as a whole.
+const PASTED: &str = "Pasted output: ";
+
 /// A user's own words without what was pasted among them: long lines, code blocks, logs, many lines. A message that was pasted as
 /// a whole says so.
 pub(super) fn without_pastes(text: &str) -> String {
@@ -527,7 +526,7 @@ pub(super) fn without_pastes(text: &str) -> String {
     }
     if kept.is_empty() && paste.began() {
         let first = lines(text).map(str::trim).find(|line| !line.is_empty());
-        return format!("Pasted output: {}", first.unwrap_or_default());
+        return format!("{PASTED}{}", first.unwrap_or_default());
     }
     kept.join(" ")
 }
@@ -568,6 +567,7 @@ mod tests {
         for (said, answer) in [
             ("Tabs over spaces in this repo.", "OK."),
             ("I love spicy food.", "Got it, I'll remember that."),
+            ("My daughter is called Mia.", "Okay."),
             ("Tamsin reports to Okafor.", "Thanks for telling me!"),
             ("Prefiero los trenes de noche.", "Entendido."),
         ] {
