@@ -6,6 +6,7 @@
 
 mod draft;
 mod excerpts;
+mod gone;
 mod items;
 mod last_words;
 mod salient;

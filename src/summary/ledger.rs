@@ -1,10 +1,12 @@
 //! The facts of a conversation: statements of the user that are in force, requests and their outcomes, decisions, failures,
 //! the todo list.
 
+mod acknowledged;
 mod failures;
 mod outcomes;
 mod reading;
 mod requests;
+mod steps;
 
 pub(super) use failures::Failure;
 pub(super) use requests::Request;
@@ -96,11 +98,11 @@ impl Ledger {
         ledger.outdated.add(withdrawn);
         ledger.leave_outdated_out();
         let answers = sources.said.iter().rev().filter(|piece| piece.speaker == Speaker::Assistant);
-        let mut telling = answers.map(|piece| &*piece.text).filter(|said| !outcomes::is_acknowledgement(said));
+        let mut telling = answers.map(|piece| &*piece.text).filter(|said| !acknowledged::is_acknowledgement(said));
         let last = telling.find(|said| !ledger.outdated.is_in(said));
         ledger.last_words = last.map(str::to_owned);
-        ledger.next = last.map(outcomes::listed_steps).unwrap_or_default();
-        ledger.next.extend(announcing.and_then(outcomes::announced));
+        ledger.next = last.map(steps::listed_steps).unwrap_or_default();
+        ledger.next.extend(announcing.and_then(steps::announced));
         ledger.todos = todo::list(sources.entries.iter().copied(), sources.todo_tools);
         for todo in &mut ledger.todos {
             todo.text = (sources.clean)(&todo.text).into_string();
@@ -175,7 +177,7 @@ pub(super) const MENTIONED: &str = "mentioned – ";
 
 /// Whether a step of an earlier summary was announced and not listed.
 pub(super) fn is_announced(step: &str) -> bool {
-    outcomes::is_announced(step)
+    steps::is_announced(step)
 }
 
 /// Whether a line in small letters says that something was done, and not that it was not.

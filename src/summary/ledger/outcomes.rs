@@ -7,7 +7,7 @@ use crate::summary::{
 use std::{collections::HashSet, sync::LazyLock};
 
 /// Longest outcome and decision, in characters.
-const LONGEST_OUTCOME: usize = 200;
+pub(super) const LONGEST_OUTCOME: usize = 200;
 const LONGEST_DECISION: usize = 240;
 
 /// A request, by which the sentences of its answer are weighed.
@@ -410,7 +410,7 @@ pub(super) fn narrates(lower: &str) -> bool {
 }
 
 /// Whether a sentence says no more than how the agent takes it.
-fn exclaims(lower: &str) -> bool {
+pub(super) fn exclaims(lower: &str) -> bool {
     const STARTS: [&str; 18] = [
         "acknowledged",
         "noted",
@@ -436,44 +436,6 @@ fn exclaims(lower: &str) -> bool {
         .iter()
         .any(|start| lower.strip_prefix(start).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric)));
     starts && words <= 7 || lower.ends_with('!') && words <= 6 && !claims_result(lower)
-}
-
-/// Whether an answer says no more than that it was heard.
-pub(super) fn is_acknowledgement(answer: &str) -> bool {
-    // A longer one says something.
-    const LONGEST: usize = 160;
-    // "OK, the trip is booked" says something.
-    const MOST_WORDS: usize = 5;
-    static PROMISES: LazyLock<regex::Regex> = LazyLock::new(|| {
-        regex::Regex::new(
-            r"(?x)^(?:(?:ok(?:ay)?|sure|alright|great|perfect|ja|gut|klar|alles\sklar|vale|claro)[,.!]\s)?(?:
-                (?:i'll|i\swill)\s(?:remember|keep|note|make\ssure|remind|bear|follow|stick|do\s(?:that|so|it)|use\sthat|take|add\sit\sto\smy)\b
-              | (?:will\sdo|thanks|thank\syou|noted|got\sit|understood|acknowledged|makes\ssense|good\sto\sknow|sounds\sgood|fair\senough|continuing|duly\snoted)\b
-              | (?:alles\sklar|verstanden|notiert|danke|geht\sklar|merke\sich\smir|ist\snotiert|mache\sich|wird\sgemacht)\b
-              | (?:de\sacuerdo|entendido|anotado|gracias|tomo\snota|lo\srecordaré|d'accord|compris|c'est\snoté|capito|entendi|anotei)\b
-              | понял|хорошо|了解|好的|明白|收到|わかりました|承知|알겠습니다 )",
-        )
-        .expect("a fixed pattern")
-    });
-    let answer = answer.trim();
-    let promises = |sentence: &str| {
-        let lower = sentence.trim().to_lowercase().replace('’', "'");
-        exclaims(&lower) && lower.split_whitespace().count() <= MOST_WORDS
-            || PROMISES.is_match(&lower) && !claims_result(&lower)
-    };
-    let mut parts = answer.split_inclusive(['.', '!', '。', '！']).map(str::trim).filter(|part| !part.is_empty());
-    answer.chars().count() <= LONGEST && parts.all(promises)
-}
-
-/// Whether an answer promises work.
-pub(super) fn promises_work(answer: &str) -> bool {
-    static WORK: LazyLock<regex::Regex> = LazyLock::new(|| {
-        regex::Regex::new(
-            r"\b(?:will do|on it|i'll do|i will do|i'll take care|i'll make|wird gemacht|mache ich|lo haré|je m'en occupe)\b",
-        )
-        .expect("a fixed pattern")
-    });
-    WORK.is_match(&answer.to_lowercase().replace('’', "'"))
 }
 
 /// Whether a sentence says that something is not done or does not work. Code says nothing, and neither does a condition.
@@ -623,55 +585,6 @@ fn is_decision(sentence: &str) -> bool {
     settles && !is_rest && is_plain && !narrates(&lower) && decides
 }
 
-/// The mark of a step that an answer announced. It was the next one at that time, and a later summary drops it.
-const ANNOUNCED: &str = "said next: ";
-
-/// The step that the end of an answer announces: "Let me run the tests:".
-pub(super) fn announced(answer: &str) -> Option<String> {
-    let last = sentences(answer).last()?;
-    let lower = last.to_lowercase();
-    let looks_back =
-        ["i can see", "i see", "here", "that's a", "based on", "ich sehe"].iter().any(|start| lower.starts_with(start));
-    let step = clip(last.trim_end_matches([':', '：']), LONGEST_OUTCOME);
-    (narrates(&lower) && !looks_back).then(|| format!("{ANNOUNCED}{step}"))
-}
-
-/// Whether a step of an earlier summary was announced and not listed.
-pub(super) fn is_announced(step: &str) -> bool {
-    step.starts_with(ANNOUNCED)
-}
-
-/// The steps under a heading such as "Next steps" in an answer.
-pub(super) fn listed_steps(answer: &str) -> Vec<String> {
-    const HEADINGS: [&str; 10] = [
-        "next step",
-        "remaining",
-        "what's left",
-        "still open",
-        "to do",
-        "todo",
-        "follow-up",
-        "nächste schritte",
-        "offen",
-        "prochaines étapes",
-    ];
-    const MOST: usize = 6;
-    let mut steps = Vec::new();
-    let mut inside = false;
-    for line in answer.lines().map(str::trim) {
-        match item(line) {
-            Some(item) if inside && steps.len() < MOST => steps.push(clip(item, LONGEST_OUTCOME)),
-            Some(_) => {}
-            None if line.is_empty() => {}
-            None => {
-                let heading = line.trim_matches(['#', '*', ':', ' ']).to_lowercase();
-                inside = heading.chars().count() < 40 && HEADINGS.iter().any(|it| heading.starts_with(it));
-            }
-        }
-    }
-    steps
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -790,21 +703,5 @@ mod tests {
         ] {
             assert_eq!(gap(&format!("I added the menu. {said}")).as_deref(), Some(said));
         }
-    }
-
-    #[test]
-    fn steps_that_an_answer_announces_or_lists_are_read() {
-        assert_eq!(
-            announced("It is stale. Let me reinstall it from source:").as_deref(),
-            Some("said next: Let me reinstall it from source")
-        );
-        assert_eq!(announced("It is done."), None);
-        assert_eq!(announced("I see, let me run it"), None, "it looks back");
-        let answer = "Done.\n\n**Next steps:**\n1. Add a test\n- Update the docs\n\nThat is all.\n- no step";
-        assert_eq!(listed_steps(answer), ["Add a test", "Update the docs"]);
-        let many = format!("Next steps:\n\n- one\n\n{}", "- more\n".repeat(9));
-        assert_eq!(listed_steps(&many).len(), 6);
-        let prose = "Next steps in the long story of the parser and its files:\n- no step";
-        assert_eq!(listed_steps(prose), [""; 0]);
     }
 }

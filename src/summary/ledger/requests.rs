@@ -1,6 +1,7 @@
 //! The requests of the user, and what came of each: the answer that its turn ended with, a question, an interruption.
 
 use super::{
+    acknowledged,
     failures::{self, Worked},
     outcomes::{self, Asked},
 };
@@ -299,23 +300,24 @@ impl Requests {
     pub(super) fn turn_ended(&mut self, turn: &Turn<'_>) -> Option<String> {
         let answer = turn.end()?;
         let gap = outcomes::gap(answer);
-        let is_acknowledged = !turn.acted && outcomes::is_acknowledgement(answer);
+        let is_acknowledged = !turn.acted && acknowledged::is_acknowledgement(answer);
         if let Some(stated) = self.stated.take() {
             let acts = turn.acted || gap.is_some() || outcomes::claims_success(answer);
-            if !acts || outcomes::is_acknowledgement(answer) {
+            if !acts || acknowledged::is_acknowledgement(answer) {
                 return None;
             }
             self.push(stated);
         }
         let (request, before) = self.list.split_last_mut()?;
-        if request.end == End::Waiting && outcomes::is_acknowledgement(answer) {
+        if request.end == End::Waiting && acknowledged::is_acknowledgement(answer) {
             return None;
         }
         let asked = Asked::of(&request.text);
         let is_fresh = request.end == End::Open && !request.carried && request.outcome.is_none();
         if is_acknowledged && is_fresh && !asked.is_question {
             let text = &request.text;
-            let only_tells = !asks_for_something(text) && !outcomes::promises_work(answer) && states_something(text);
+            let only_tells =
+                !asks_for_something(text) && !acknowledged::promises_work(answer) && states_something(text);
             request.end = if only_tells || statements::is_task(text) { End::Told } else { End::Promised };
             let told = Some(request.text.clone()).filter(|_| request.end == End::Told)?;
             // The first thing that is asked for is still to come.
