@@ -15,7 +15,8 @@ use syn::visit::{self, Visit};
 /// Folders of `src` from the ground up; a file beside `lib.rs` is a folder of its own. A folder uses itself and what is on a
 /// lower floor.
 const FLOORS: &[&[&str]] = &[
-    &["clock", "ids", "prompts", "redact", "regular", "text", "watch"],
+    &["clock", "ids", "prompts", "regular", "text", "watch"],
+    &["redact"],
     &["conversation"],
     &["log", "provider"],
     &["agents", "settings"],
