@@ -52,10 +52,11 @@ impl Claim {
             _ => all,
         };
         let said = lower.get(end..).unwrap_or_default().split_whitespace().map(stem);
+        let stems: BTreeSet<String> = values.iter().map(|value| stem(value)).collect();
         let has_meaning = |word: &String| {
             word.len() > 2
                 && !FILLERS.contains(&word.as_str())
-                && !values.contains(word)
+                && !stems.contains(word)
                 && !word.chars().any(|char| char.is_ascii_digit())
         };
         let rest = said.filter(has_meaning).collect();
@@ -210,6 +211,32 @@ mod tests {
             ("Report all times in UTC.", "Report all times in Europe/Berlin."),
             ("The passcode is ab-12.", "The passcode is cd-34."),
             ("The limit of uploads is 5 MB.", "raise the limit of uploads from 5 MB to 9 MB"),
+            ("Only Ada Lovelace may approve production deploys.", "Only Grace Hopper may approve production deploys."),
+            (
+                "Production deploys need approval from Ada Lovelace and nobody else.",
+                "No production deploy without Grace Hopper approving it first.",
+            ),
+            (
+                "Production's database is hosted in the eu-north-4 region.",
+                "The production database runs in region eu-north-1.",
+            ),
+            ("Region for the production database: us-west-2.", "The production database runs in region eu-east-3."),
+            ("The launch deadline is 2027-01-19 and does not move.", "Launch is fixed at 2027-08-20; the date stays."),
+            ("Do not plan past the launch deadline of 2027-08-21.", "The launch deadline is 2027-01-20."),
+            (
+                "User wants code examples in Swift, not other languages.",
+                "User wants code examples in TypeScript, not other languages.",
+            ),
+            ("Write code examples in Kotlin for this user.", "The user's example language is Python."),
+            ("Show examples in Rust.", "Please give all snippets in Go."),
+            ("The on-call owner this week is Ada Hopkins.", "The on-call owner this week is Mary James."),
+            (
+                "No production deploy without Ada Hopkins approving it first.",
+                "Production deploys need approval from Mary James and nobody else.",
+            ),
+            ("By the way: the port is 8004.", "By the way: the port is 8005."),
+            ("The proxy: 40 rows, which is a lot.", "The proxy: 50 rows, which is a lot."),
+            ("Our contact is Ada Hopkins.", "Our contact is Mary James."),
         ] {
             assert!(replaces(older, newer), "{older} | {newer}: {:?} {:?}", Claim::of(older), Claim::of(newer));
         }
@@ -320,6 +347,21 @@ mod tests {
             ("We switched development to feature/a.", "We switched development to Rust 2024."),
             ("We switched to feature/a.", "We switched development to feature/b."),
             ("We launch on 2027-01-02.", "The launch is for 20 people."),
+            ("Only Ada Lovelace may approve production deploys.", "Only Grace Hopper may approve schema changes."),
+            ("Only Ada Lovelace may approve production deploys.", "Grace Hopper may approve production deploys."),
+            ("Only Ada Lovelace may approve production deploys.", "Only Grace Hopper may start production deploys."),
+            ("The production database runs in region eu-west-1.", "The staging database runs in region us-west-1."),
+            ("The production database runs in region eu-west-1.", "The production cache runs in region us-west-1."),
+            (
+                "The production database runs in region eu-west-1.",
+                "The region of the production database is Rhine-Main.",
+            ),
+            ("The launch deadline is 2027-01-02.", "Do not plan past the beta deadline of 2027-03-04."),
+            ("Write code examples in Kotlin.", "The example in Python is broken."),
+            ("Write code examples in Kotlin.", "Write the tests in Python."),
+            ("By the way: the port of server 4 is 8004.", "By the way: the port of server 5 is 8005."),
+            ("Budget of Rome: it is $300.", "Budget of Oslo: it is $700."),
+            ("Never send genomic data to external services.", "Never send health data to external services."),
         ] {
             assert!(!replaces(one, other), "{one} | {other}: {:?} {:?}", Claim::of(one), Claim::of(other));
         }

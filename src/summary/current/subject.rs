@@ -1,7 +1,7 @@
 //! The subject of a statement: the words before its verb.
 
 use regex::Regex;
-use std::{collections::BTreeSet, sync::LazyLock};
+use std::{cmp::Reverse, collections::BTreeSet, sync::LazyLock};
 
 /// Words that say nothing of a subject.
 pub(super) const FILLERS: &[&str] = &[
@@ -95,6 +95,7 @@ pub(super) const FILLERS: &[&str] = &[
     "rather",
     "would",
     "jetzt",
+    "fixed",
 ];
 /// A word without the marks around it and the sign of the plural.
 pub(super) fn stem(word: &str) -> String {
@@ -157,8 +158,19 @@ pub(super) fn subject(lower: &str) -> (BTreeSet<String>, &'static str, usize) {
         (" costs ", "costs"),
     ];
     // The longest of those that begin at one place: "was moved to" and no "was".
-    let found = ENDS.iter().filter_map(|(end, verb)| Some((lower.find(end)?, std::cmp::Reverse(end.len()), *verb)));
-    let Some((end, std::cmp::Reverse(len), verb)) = found.min() else { return (BTreeSet::new(), "", lower.len()) };
+    let first = |from: usize| {
+        let found =
+            ENDS.iter().filter_map(|(end, verb)| Some((from + lower[from..].find(end)?, Reverse(end.len()), *verb)));
+        found.min()
+    };
+    let Some((mut end, Reverse(mut len), mut verb)) = first(0) else { return (BTreeSet::new(), "", lower.len()) };
+    // "By the way: the port of server 4 is 8004" is about the server.
+    if lower[end..].starts_with(": ")
+        && let Some((next, Reverse(of_next), verb_of_next)) = first(end + len)
+        && !lower[end..next].contains([',', ';', '.', '$', '€'])
+    {
+        (end, len, verb) = (next, of_next, verb_of_next);
+    }
     let words = lower[..end].split_whitespace().map(stem);
     (words.filter(|word| !word.is_empty() && !FILLERS.contains(&word.as_str())).collect(), verb, end + len)
 }

@@ -18,11 +18,14 @@ pub(super) enum Topic {
     Phase,
     Style,
     Code,
+    Region,
+    Language,
+    Approval,
 }
 
 impl Topic {
     /// Words of a topic, by their stems. One of them has to stand in a statement.
-    const WORDS: [(Self, &'static [&'static str]); 10] = [
+    const WORDS: [(Self, &'static [&'static str]); 13] = [
         (Self::Code, &["code", "passcode", "access-code"]),
         (Self::Name, &["codename", "label", "called", "calling", "designated", "renamed", "nickname"]),
         (Self::Base, &["commit"]),
@@ -36,6 +39,9 @@ impl Topic {
             &["deadline", "due", "date", "schedule", "scheduled", "timing", "milestone", "ship", "eta", "freeze"],
         ),
         (Self::Style, &["answer", "response", "reply", "replie"]),
+        (Self::Region, &["region"]),
+        (Self::Language, &["example", "snippet"]),
+        (Self::Approval, &["approve", "approval", "approving", "approver"]),
     ];
 
     /// A key that is no word.
@@ -51,6 +57,9 @@ impl Topic {
             Self::Phase => " phase",
             Self::Style => " style",
             Self::Code => " code",
+            Self::Region => " region",
+            Self::Language => " language",
+            Self::Approval => " approval",
         }
     }
 
@@ -74,7 +83,7 @@ impl Topic {
         let named =
             |scope: &BTreeSet<String>| OTHERS.into_iter().filter(|word| scope.contains(*word)).collect::<Vec<_>>();
         match self {
-            Self::Zone | Self::Base => true,
+            Self::Zone | Self::Base | Self::Language => true,
             Self::Branch => named(scope) == named(other),
             _ => false,
         }
@@ -121,7 +130,25 @@ impl Topic {
         });
         static PHASE: LazyLock<Regex> =
             LazyLock::new(|| Regex::new(r"\b(?:phase|stage|sprint) \d+ ?(?:of|/) ?\d+").expect("fixed"));
+        static REGION: LazyLock<Regex> =
+            LazyLock::new(|| Regex::new(r"\b[a-z]{2,}-(?:north|south|east|west|central)[a-z]*-?\d\b").expect("fixed"));
+        // The language that examples are wanted in, not an example in a language.
+        static LANGUAGE: LazyLock<Regex> = LazyLock::new(|| {
+            let languages = "bash|c|clojure|dart|elixir|go|haskell|java|javascript|julia|kotlin|lua|ocaml|perl|php|python|r|ruby|rust|scala|swift|typescript|zig";
+            Regex::new(&format!(
+                r"^(?:please |now |always )*(?:(?:the )?user(?:'s| wants| prefers)|i (?:want|prefer)|my|our|use|write|give|show|keep)\b.*\b(?:example|snippet)s?(?: code)?(?: language is| language:| only| all)* (?:in )?(?:{languages})\b",
+            ))
+            .expect("fixed")
+        });
+        // One person and no other.
+        static ALONE: LazyLock<Regex> = LazyLock::new(|| {
+            Regex::new(r"^only\b|\bonly (?:by|from)\b|\b(?:nobody|no one|no-one) else\b|^no\b.*\bwithout\b")
+                .expect("fixed")
+        });
         match self {
+            Self::Region => REGION.is_match(lower),
+            Self::Language => LANGUAGE.is_match(lower),
+            Self::Approval => ALONE.is_match(lower) && !values.is_empty(),
             // A commit that a branch begins at. A statement that names the branch is about the branch.
             Self::Base => {
                 let hash = |it: &String| it.len() >= 7 && it.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -197,9 +224,11 @@ pub(super) fn topic(lower: &str, values: &BTreeSet<String>) -> Option<(Topic, BT
     });
     let (topic, of_topic, places) = found.or_else(|| by_verbs(lower, &words, values))?;
     let mut scope = BTreeSet::new();
+    // The words have no sign of the plural, and neither has a name that ends like one.
+    let names: BTreeSet<String> = values.iter().map(|value| stem(value)).collect();
     let is_value = |word: &String| match topic.has_names_in_scope() {
         true => topic.fits(word, values),
-        false => values.contains(word),
+        false => names.contains(word),
     };
     let content = |word: &String| {
         word.len() > 2
@@ -209,8 +238,11 @@ pub(super) fn topic(lower: &str, values: &BTreeSet<String>) -> Option<(Topic, BT
             && !word.chars().any(|char| char.is_ascii_digit())
     };
     for at in places {
-        // Up to four words before a word of the topic, and the one after "for" or "of".
-        scope.extend(words[at.saturating_sub(4)..at].iter().filter(|word| content(word)).cloned());
+        // Up to four words before a word of the topic, and the one after "for" or "of". A date has an article before its event:
+        // "do not plan past the launch deadline".
+        let before = &words[at.saturating_sub(4)..at];
+        let article = before.iter().rposition(|word| topic == Topic::Date && word == "the").unwrap_or(0);
+        scope.extend(before[article..].iter().filter(|word| content(word)).cloned());
         let after = words.get(at + 1..).unwrap_or_default();
         if after.first().is_some_and(|word| matches!(word.as_str(), "for" | "of")) {
             scope.extend(after.iter().filter(|word| content(word)).take(1).cloned());
@@ -232,11 +264,21 @@ pub(super) fn topic(lower: &str, values: &BTreeSet<String>) -> Option<(Topic, BT
             scope = parts.filter(|word| PLACES.contains(word)).map(str::to_owned).collect();
         }
         Topic::Phase => scope.extend(words.iter().filter(|word| content(word)).cloned()),
+        // The thing that is in a region, or that is approved, stands anywhere.
+        Topic::Region | Topic::Approval => {
+            scope = words.iter().filter(|word| content(word) && !LINKS.contains(&word.as_str())).cloned().collect();
+        }
         _ => {}
     }
     let scope = scope.iter().flat_map(|word| word.split('-')).map(scope_word).filter(|word| !word.is_empty());
     Some((topic, scope.map(str::to_owned).collect()))
 }
+
+/// Words between a thing and its region, or the person who approves it.
+const LINKS: [&str; 17] = [
+    "host", "hosted", "run", "running", "live", "located", "deployed", "sit", "only", "nobody", "one", "else",
+    "without", "need", "first", "can", "give",
+];
 
 /// Words for the events that dates are of.
 const RELEASES: [&str; 3] = ["launch", "release", "freeze"];
