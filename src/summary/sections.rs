@@ -66,6 +66,20 @@ impl Section {
         }
     }
 
+    /// The heading with the blank line before it, and the one above it unless `others` brings that.
+    pub(super) fn opening(self, others: impl IntoIterator<Item = Self>) -> String {
+        let mut others = others.into_iter();
+        match self.above().filter(|above| !others.any(|it| it.above().or(Some(it.heading())) == Some(*above))) {
+            Some(above) => format!("\n\n{above}\n{}", self.heading()),
+            None => format!("\n\n{}", self.heading()),
+        }
+    }
+
+    /// The line of an item, or its lines, with the mark before it.
+    pub(super) fn line(self, number: usize, text: &str) -> String {
+        format!("\n{}{}", self.mark(number), text.replace('\n', "\n  "))
+    }
+
     /// The section a heading of a summary means, ours or a model's. A heading that negates its words ("Non-Goals") has none.
     fn of_heading(heading: &str) -> Option<Self> {
         let lower = heading.to_lowercase();
@@ -438,9 +452,7 @@ pub(super) fn render(items: &[(Section, String)], excerpts: &str) -> String {
             out.push_str(excerpts);
         }
         for (number, text) in of_section.into_iter().enumerate() {
-            out.push('\n');
-            out.push_str(&section.mark(number + 1));
-            out.push_str(&text.replace('\n', "\n  "));
+            out.push_str(&section.line(number + 1, text));
         }
     }
     out
@@ -449,6 +461,15 @@ pub(super) fn render(items: &[(Section, String)], excerpts: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_opening_has_the_heading_above_unless_another_section_brings_it() {
+        assert_eq!(Section::Goal.opening([]), "\n\n## Goal");
+        assert_eq!(Section::Done.opening([]), "\n\n## Progress\n### Done");
+        assert_eq!(Section::Done.opening([Section::Goal, Section::Blocked]), "\n\n### Done");
+        assert_eq!(Section::Excerpts.opening([Section::Done]), "\n\n## Critical Context\nExcerpts");
+        assert_eq!(Section::Excerpts.opening([Section::Context]), "\n\nExcerpts");
+    }
 
     #[test]
     fn what_was_rendered_is_read_back() {

@@ -177,14 +177,15 @@ impl<'a> Draft<'a> {
             // The section tells the kind, too.
             let text = |text: &str| if cap < TINY { cues::without_label(text).to_owned() } else { text.to_owned() };
             order.retain(|held| held.statement.kind != statements::Kind::Told);
+            let line = |held: &&&ledger::Held| (section, text(&held.statement.text));
+            // In a tiny summary a new fact takes no room of an old one, which no other summary has.
+            if !rules && cap < TINY {
+                items.take_first(kind, order.iter().map(line).collect());
+                continue;
+            }
             // The newest statements of a kind come before any of the next one.
             for of_one_kind in order.chunk_by(|one, other| kind_of(one) == kind_of(other)) {
-                let lines = of_one_kind.iter().map(|held| (section, text(&held.statement.text)));
-                // In a tiny summary a new fact takes no room of an old one, which no other summary has.
-                match !rules && cap < TINY {
-                    true => items.take_first(kind, lines.collect()),
-                    false => items.take_both_ends(kind, lines.collect()),
-                }
+                items.take_both_ends(kind, of_one_kind.iter().map(line).collect());
             }
         }
         let todo = |state: TodoState| {
@@ -628,6 +629,23 @@ mod tests {
         let messages = [user("Fix it."), said("Fixed it."), user("NOTE: the port is 4711."), said("Noted.")];
         assert!(of(500, &messages).contains("\n- the port is 4711.\n"));
         assert!(of(2_000, &messages).contains("\n- NOTE: the port is 4711.\n"));
+    }
+
+    #[test]
+    fn facts_of_all_kinds_that_a_tiny_summary_leaves_out_have_one_mark() {
+        let told = |label: &str, name: &str| -> Vec<Value> {
+            let told = |at: usize| user(&format!("{label}: the {name} of server number {at} is value-{at}."));
+            (0..30).flat_map(|at| [told(at), said("Noted.")]).collect()
+        };
+        let facts = [told("FACT", "port"), told("By the way", "owner")].concat();
+        let messages = [&[user("Fix it."), said("Fixed it.")][..], &facts].concat();
+        for (cap, marks) in [(200, 1), (600, 1), (5_000, 0)] {
+            let summary = of(cap, &messages);
+            assert_eq!(summary.matches("- …\n").count(), marks, "{summary}");
+        }
+        let carried = of(600, &messages);
+        let again = composed(600, Some(&carried), &[user("NOTE: the lamp is a new-one."), said("Noted.")], &[]);
+        assert_eq!(again.matches("- …").count(), 1, "{again}");
     }
 
     #[test]

@@ -73,14 +73,23 @@ impl Kind {
         })
     }
 
+    /// The label of its items.
+    fn label(self) -> &'static str {
+        match self {
+            Self::Wish => WISH,
+            Self::Last => LAST,
+            _ => "",
+        }
+    }
+
     /// The shorter form of an item that has a place in any case, with about `chars` characters after its label.
     fn shortened(self, text: &str, chars: usize) -> Option<String> {
-        let (label, shorten): (_, fn(&str, usize) -> String) = match self {
-            Self::Goal | Self::Latest => ("", clip),
-            Self::Wish => (WISH, clip),
-            Self::Last => (LAST, head_and_end),
+        let shorten: fn(&str, usize) -> String = match self {
+            Self::Goal | Self::Latest | Self::Wish => clip,
+            Self::Last => head_and_end,
             _ => return None,
         };
+        let label = self.label();
         let (label, text) = text.strip_prefix(label).map_or(("", text), |text| (label, text));
         Some(format!("{label}{}", shorten(text, chars)))
     }
@@ -125,7 +134,7 @@ impl Kind {
 /// Items in a row that do not fit before a share is full. Each of them is measured.
 const MOST_MISSES: usize = 64;
 
-/// An item is shortened down to about this length, in bytes.
+/// An item is shortened down to about this length after its label, in bytes.
 const SHORT: usize = 40;
 
 struct Item {
@@ -173,7 +182,7 @@ impl<'a> Items<'a> {
             let mut text = text.to_owned();
             let mut tokens = self.cost(section, &text);
             // A goal that is too long is still the goal.
-            while tokens > left && text.len() > SHORT {
+            while tokens > left && text.len() > SHORT + kind.label().len() {
                 chars = chars * 2 / 3;
                 let Some(shorter) = kind.shortened(whole, chars) else { break };
                 text = shorter;
@@ -201,10 +210,14 @@ impl<'a> Items<'a> {
 
     /// The tokens that are left for a kind.
     fn room_of(&self, kind: Kind) -> u64 {
-        let used: u64 = self.items.iter().map(|item| item.tokens).sum();
+        // A sum is larger than the whole. In a tiny summary the difference is room for a fact.
+        let used = match self.cap < TINY {
+            true => self.size(),
+            false => self.items.iter().map(|item| item.tokens).sum(),
+        };
         let of_kind: u64 = self.items.iter().filter(|item| item.kind == kind).map(|item| item.tokens).sum();
-        // Two thirds for facts, so that there is always something of what was actually said. A small summary is facts.
-        let all = self.cap * between(self.cap, 95, 67) / 100;
+        // Two thirds for facts, so that there is always something of what was actually said. A tiny summary is facts.
+        let all = self.cap * between(self.cap, 100, 67) / 100;
         let share = (self.cap * kind.share(self.cap) / 100).max(kind.least()) + self.inherited(kind);
         share.saturating_sub(of_kind).min(all.saturating_sub(used))
     }
@@ -218,20 +231,20 @@ impl<'a> Items<'a> {
     pub(super) fn take_both_ends(&mut self, kind: Kind, items: Vec<(Section, String)>) {
         let all = items.len();
         // The first item has the heading of its section, too.
-        let of_heading = items.first().map_or(0, |(section, _)| self.cost(*section, "") - self.cost_below(""));
+        let of_heading = items.first().map_or(0, |(section, _)| self.of_heading(*section));
         let room = self.room_of(kind).saturating_sub(of_heading);
-        let size: u64 = items.iter().map(|(_, text)| self.cost_below(text)).sum();
+        let size: u64 = items.iter().map(|(section, text)| self.of_line(*section, text)).sum();
         if size <= room {
             return self.take(kind, items);
         }
         // The line that says how many are left out. A small summary has no room for the number.
         let gap = |count: usize| if self.cap >= AMPLE { sections::left_out(count) } else { sections::GAP.to_owned() };
-        let (mut used, mut first, mut last) = (self.cost_below(&gap(all)), 0, 0);
+        let (mut used, mut first, mut last) = (self.of_line(Section::Context, &gap(all)), 0, 0);
         while first + last < all {
             // Two of three are of the first ones: the rules of the first message hold longest.
             let takes_first = first <= last * 2;
             let at = if takes_first { first } else { all - 1 - last };
-            used += self.cost_below(&items[at].1);
+            used += self.of_line(items[at].0, &items[at].1);
             if used > room {
                 break;
             }
@@ -304,15 +317,22 @@ impl<'a> Items<'a> {
         (self.measure)(&self.render())
     }
 
+    /// The tokens of an item, with the heading of its section if it is the first one below it.
     fn cost(&self, section: Section, text: &str) -> u64 {
-        // The mark, the end of the line, and the heading of the first item.
-        let first = self.items.iter().all(|item| item.section != section);
-        self.cost_below(text) + if first { 6 } else { 0 }
+        self.of_heading(section) + self.of_line(section, text)
     }
 
-    /// The cost of an item that is not the first one below its heading.
-    fn cost_below(&self, text: &str) -> u64 {
-        (self.measure)(text) + 2
+    /// The tokens of the heading that the next item of a section brings.
+    fn of_heading(&self, section: Section) -> u64 {
+        match self.items.iter().any(|item| item.section == section) {
+            true => 0,
+            false => (self.measure)(&section.opening(self.items.iter().map(|item| item.section))),
+        }
+    }
+
+    /// The tokens of an item as it stands below its heading, with the mark before it.
+    fn of_line(&self, section: Section, text: &str) -> u64 {
+        (self.measure)(&section.line(1, text))
     }
 
     fn render(&self) -> String {
@@ -443,6 +463,21 @@ mod tests {
     }
 
     #[test]
+    fn a_tiny_summary_is_filled_with_facts_to_its_end() {
+        let measure = |text: &str| text.chars().count().div_ceil(4) as u64;
+        for cap in 150..TINY {
+            let mut items = Items::new(cap, None, &measure);
+            items.take(Kind::Goal, [(Section::Goal, "Port it.".to_owned())]);
+            // Facts alone would not fill it: half of it is rules.
+            let rule = |at: u64| (Section::Constraints, format!("never touch {at:02}"));
+            items.take(Kind::Rules, (0..cap / 10).map(rule));
+            let fact = |at: u64| (Section::Context, format!("the port of server {at:02} is 80{at:02}"));
+            items.take_first(Kind::Facts, (0..99).map(fact).collect());
+            assert!(items.room() < 12, "{cap}: {} are left", items.room());
+        }
+    }
+
+    #[test]
     fn requests_of_earlier_summaries_have_the_room_that_new_ones_leave() {
         let measure = |text: &str| text.len() as u64 / 4;
         let earlier = |requests: usize| {
@@ -473,6 +508,12 @@ mod tests {
             items.take(kind, [(Section::Excerpts, text)]);
             items.texts().pop().expect("an item")
         };
+        for (kind, cap) in [Kind::Last, Kind::Wish].into_iter().flat_map(|kind| (40..400).map(move |cap| (kind, cap))) {
+            let mut items = Items::new(cap, None, &measure);
+            items.take(kind, [(Section::Context, format!("{}{}", kind.label(), "word ".repeat(90)))]);
+            let is_told = |text: &String| text.len() > kind.label().len() + SHORT / 2;
+            assert!(items.texts().iter().all(is_told), "{cap}: {:?}", items.texts());
+        }
         let blob = shortened(Kind::Last, format!("{LAST}{}", "QUJD".repeat(2_000)));
         assert!(blob.starts_with("said last: QUJDQUJD") && blob.len() > 300, "{blob}");
         let wish = shortened(Kind::Wish, format!("{WISH}\"{}\"", "QUJD".repeat(2_000)));
