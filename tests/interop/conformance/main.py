@@ -161,7 +161,7 @@ def mean(values):
 
 
 # The least share of planted facts that survives, by the size of a summary and the turns between two rounds.
-LEAST = {(0.2, 1): 0.85, (0.3, 1): 1.0, (0.2, 120): 0.9, (0.3, 120): 0.9}
+LEAST = {(0.2, 1): 0.9, (0.3, 1): 1.0, (0.2, 120): 0.9, (0.3, 120): 1.0}
 
 # The least number of the updates of the semantic corpora whose newest value alone is there.
 LEAST_NEWEST = 60
@@ -173,8 +173,9 @@ def main():
     with tempfile.TemporaryDirectory() as home:
         os.environ.update(XDG_STATE_HOME=home, XDG_DATA_HOME=home, XDG_CONFIG_HOME=home)
         daemon = Daemon()
-        # Nothing is demanded of the generated corpus: it calls one of two prohibitions replaced that both hold.
-        for build in [build_random_session] + [build_generated_session] * table:
+        for build in (build_random_session, build_generated_session):
+            # The generated corpus calls one of two prohibitions replaced that both hold.
+            has_stale = build is build_generated_session
             for (share, between), least in LEAST.items():
                 by_type, all_types, stale = survival(daemon, build, seeds, share, between)
                 if table:
@@ -183,7 +184,7 @@ def main():
                           flush=True)
                 else:
                     assert all_types >= least, f"{all_types:.3f} of the facts survive, {share:.0%}, {between} turns: {by_type}"
-                    assert stale == 0, f"{stale:.3f} of the replaced values are there, {share:.0%}, {between} turns"
+                    assert has_stale or stale == 0, f"{stale:.3f} of the replaced values are there, {share:.0%}, {between} turns"
                     checked += 1
         for share in (0.2, 0.3):
             newest, updates, both, pairs = semantic(daemon, share, 1)
