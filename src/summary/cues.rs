@@ -64,9 +64,41 @@ pub(super) fn label(text: &str) -> Option<&str> {
     (capitals || word.contains(&label.to_lowercase().as_str())).then_some(label).filter(|_| !rest.trim().is_empty())
 }
 
-/// A text without the label that it begins with.
+/// A text without the label that it begins with, if that tells nothing but its kind: "FACT", and not "STAGING" or "NEVER".
 pub(super) fn without_label(text: &str) -> &str {
-    label(text).map_or(text, |label| text[label.len() + 1..].trim_start())
+    const KINDS: &[&str] = &[
+        "attention",
+        "background",
+        "constraint",
+        "context",
+        "correction",
+        "decision",
+        "fact",
+        "fyi",
+        "goal",
+        "hard",
+        "hinweis",
+        "important",
+        "info",
+        "information",
+        "korrektur",
+        "nb",
+        "note",
+        "policy",
+        "preference",
+        "quick",
+        "remember",
+        "reminder",
+        "requirement",
+        "rule",
+        "safety",
+        "state",
+        "statement",
+        "update",
+        "user",
+    ];
+    let is_kind = |label: &&str| label.split([' ', '_', '-']).all(|word| KINDS.contains(&word.to_lowercase().as_str()));
+    label(text).filter(is_kind).map_or(text, |label| text[label.len() + 1..].trim_start())
 }
 
 /// The values of a text, in small letters: words with digits, amounts, addresses, and words in capitals. A text that `begins` a

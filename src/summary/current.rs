@@ -1,17 +1,22 @@
 //! The statements that are in force: of two about the same thing the later one holds.
 //!
-//! Two statements are about the same thing if their subjects have the same words, or if both speak of one topic (a budget, a
-//! date, a name, an owner) in one scope (the project, the trip). Statements with different scopes both hold: the production
-//! database and the staging database, the project budget and the travel budget.
+//! Two statements are about the same thing if both speak of one topic (a budget, a date, an owner) in the same context, or if their
+//! subjects, their verbs and all other words but the value are the same. A word that only one of them has tells another scope: the
+//! staging database, the budget for hotels, deploys to Oslo. Where it is not certain, both hold: a statement that is dropped costs
+//! more than one too many.
 
+mod context;
 mod outdated;
 mod subject;
+mod told;
 mod topic;
 
 pub(super) use self::{outdated::Outdated, subject::sets_value, topic::has_topic};
 
 use self::{
-    subject::{FILLERS, stem, subject},
+    context::Context,
+    subject::{Subject, subject},
+    told::Told,
     topic::{STYLE, Topic, topic},
 };
 use super::cues::{changes, values, without_label};
@@ -24,101 +29,149 @@ use std::{
 /// The subject of a statement, and the values that it gives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Claim {
-    subject: BTreeSet<String>,
+    subject: Vec<String>,
     /// The verb after the subject. Those of being are one.
     verb: &'static str,
-    /// The other words after the verb, without values.
-    rest: BTreeSet<String>,
-    topic: Option<(Topic, BTreeSet<String>)>,
+    /// The value after the verb, without a topic.
+    told: Told,
+    topic: Option<OfTopic>,
     values: BTreeSet<String>,
     changes: bool,
-    /// Whether it tells what was, or what is not: it takes no other's place.
-    past: bool,
+    /// Whether it takes no other's place: it tells what was, what is not, or one more thing.
+    stands_beside: bool,
 }
+
+/// The topic of a statement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct OfTopic {
+    topic: Topic,
+    /// The words near those of the topic.
+    scope: BTreeSet<String>,
+    context: Context,
+}
+
 impl Claim {
     /// The claim of a statement. `None` where it gives no value.
     pub(super) fn of(statement: &str) -> Option<Self> {
-        let bare = without_label(statement);
+        let (bare, corrects) = without_opener(without_label(statement));
         let lower = bare.to_lowercase();
         let all = values(bare, true);
         let topic = topic(&lower, &all);
-        let (subject, verb, end) = subject(&lower);
+        let subject = subject(&lower);
         // Numbers in the subject tell which one is meant: room 12, step 3.
-        let values = match bare.get(end..) {
+        let values = match bare.get(subject.end..) {
             _ if topic.as_ref().is_some_and(|(topic, _)| *topic == Topic::Style) => {
-                all.into_iter().chain(STYLE.find_iter(&lower).map(|word| word.as_str().to_owned())).collect()
+                all.iter().cloned().chain(STYLE.find_iter(&lower).map(|word| word.as_str().to_owned())).collect()
             }
             Some(said) if topic.is_none() => values(said, false),
-            _ => all,
+            _ => all.clone(),
         };
-        let said = lower.get(end..).unwrap_or_default().split_whitespace().map(stem);
-        let stems: BTreeSet<String> = values.iter().map(|value| stem(value)).collect();
-        let has_meaning = |word: &String| {
-            word.len() > 2
-                && !FILLERS.contains(&word.as_str())
-                && !stems.contains(word)
-                && !word.chars().any(|char| char.is_ascii_digit())
-        };
-        let rest = said.filter(has_meaning).collect();
-        (topic.is_some() || !values.is_empty() && !subject.is_empty()).then(|| Self {
-            subject,
-            verb,
-            rest,
-            topic,
-            values,
-            changes: changes(&lower),
-            past: is_past(&lower),
-        })
-    }
-
-    /// The words of the subject with digits that are no values.
-    fn numbers(&self) -> impl Iterator<Item = &String> {
-        let digit = |word: &&String| word.bytes().any(|byte| byte.is_ascii_digit());
-        // Branches and codes are values of their subjects.
-        self.subject
-            .iter()
-            .filter(digit)
-            .filter(|word| word.bytes().all(|byte| byte.is_ascii_alphanumeric()) && word.len() < 6)
+        if topic.is_none() && (values.is_empty() || subject.words.is_empty()) {
+            return None;
+        }
+        let told = Told::of(&subject, lower.get(subject.end..).unwrap_or_default(), &values);
+        let changes = corrects || subject.moves || changes(&lower);
+        let forbids = topic.as_ref().is_some_and(|(topic, _)| topic.forbids(&lower));
+        let stands_beside = is_past(&lower, &subject) || adds(&lower) || forbids;
+        let topic = topic.map(|(topic, scope)| OfTopic { topic, scope, context: Context::of(topic, &lower, &all) });
+        Some(Self { subject: subject.words, verb: subject.verb, told, topic, values, changes, stands_beside })
     }
 
     /// Whether this claim, the later one, takes the place of another.
     pub(super) fn replaces(&self, older: &Self) -> bool {
-        if self.past || self.values == older.values && self.topic == older.topic && self.subject == older.subject {
+        if self.stands_beside
+            || self.values == older.values && self.topic == older.topic && self.subject == older.subject
+        {
             return false;
         }
         match (&self.topic, &older.topic) {
-            (Some((topic, scope)), Some((other, older_scope))) => {
-                // Numbers tell teams, rooms and steps apart.
-                topic == other
-                    && self.numbers().eq(older.numbers())
-                    && (topic.is_single_in(scope, older_scope) || self.has_scope_of(*topic, scope, older_scope))
+            (Some(of), Some(of_older)) => {
+                of.replaces(of_older, self.changes)
+                    && (of.topic != Topic::Style || are_of_one_kind(&self.values, &older.values))
             }
             // "The database is Postgres 15" and "the database is hosted in eu-1" say two things of one.
             (None, None) => {
                 self.subject == older.subject
                     && self.verb == older.verb
-                    && self.rest == older.rest
                     && self.subject.iter().any(|word| word.len() > 2)
+                    && self.told.replaces(&older.told, self.changes)
             }
             _ => false,
         }
     }
 
-    /// Whether a claim of this topic is about the scope of an older one.
-    fn has_scope_of(&self, topic: Topic, scope: &BTreeSet<String>, older: &BTreeSet<String>) -> bool {
-        // "The launch date moved" is about the launch of the product. A scope with more words is another one: the travel
-        // budget of marketing is not the budget of marketing.
-        let names_less = scope.is_subset(older) && !scope.is_empty();
-        scope == older
-            || names_less && (self.changes || topic == Topic::Phase)
-            || scope.is_empty() && self.changes && topic.is_rare()
+    /// A text that claims about one subject have in common.
+    fn key(&self) -> Option<String> {
+        (!self.subject.is_empty()).then(|| self.subject.join(" "))
     }
 }
+
+impl OfTopic {
+    /// Whether a later statement of this topic takes the place of an older one. `changes`: it says that something changed.
+    fn replaces(&self, older: &Self, changes: bool) -> bool {
+        let (topic, scope) = (self.topic, &self.scope);
+        let is_short = |word: &String| {
+            // "The launch date moved" is about the launch of the product.
+            (changes || topic == Topic::Phase) && topic.may_leave_out() && older.scope.contains(word)
+        };
+        topic == older.topic
+            && (topic.is_single_in(scope, &older.scope) || self.has_scope_of(older, changes))
+            && self.context.is_of(topic, &older.context, is_short)
+    }
+
+    /// Whether this topic is of the scope of an older one. A scope with more words is another one: the travel budget of
+    /// marketing is not the budget of marketing.
+    fn has_scope_of(&self, older: &Self, changes: bool) -> bool {
+        let (topic, scope) = (self.topic, &self.scope);
+        let names_less = scope.is_subset(&older.scope) && !scope.is_empty();
+        *scope == older.scope
+            || names_less && (changes || topic == Topic::Phase)
+            || scope.is_empty() && changes && topic.is_rare()
+    }
+}
+
+/// Whether styles are of one kind: an answer may be short and formal.
+fn are_of_one_kind(one: &BTreeSet<String>, other: &BTreeSet<String>) -> bool {
+    const KINDS: [&[&str]; 3] = [
+        &["terse", "brief", "concise", "verbose", "detailed", "long", "short"],
+        &["terse", "playful", "warm", "light", "casual", "friendly"],
+        &["formal", "informal", "casual", "friendly"],
+    ];
+    let has = |styles: &BTreeSet<String>, kind: &[&str]| kind.iter().any(|word| styles.contains(*word));
+    let known = |styles: &BTreeSet<String>| KINDS.iter().any(|kind| has(styles, kind));
+    !known(one) || !known(other) || KINDS.iter().any(|kind| has(one, kind) && has(other, kind))
+}
+
+/// A statement without words before it that take the one before back, and whether there are some.
+fn without_opener(text: &str) -> (&str, bool) {
+    static OPENERS: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(
+            r"^(?i:(?:sorry|wait|oops|ups|scratch that|no|correction|i was wrong|my mistake)[,:!.]|(?:from now on|from today on|as of (?:now|today)|starting (?:now|today|tomorrow|(?:mon|tues|wednes|thurs|fri)day)),?) +",
+        )
+        .expect("fixed")
+    });
+    match OPENERS.find(text) {
+        Some(opener) => (&text[opener.end()..], true),
+        None => (text, false),
+    }
+}
+
+/// Whether a statement tells one more thing, or another.
+fn adds(lower: &str) -> bool {
+    static ADDS: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(
+            r"\btoo[.!]?$|\b(?:also|another|as well|additionally|one of|some of|auch|außerdem|aussi|también)\b|^(?:if|unless|when|whether) ",
+        )
+        .expect("fixed")
+    });
+    ADDS.is_match(lower.split(". ").next().unwrap_or(lower))
+}
+
 /// Whether a statement tells of an earlier value, or of one that is not.
-fn is_past(lower: &str) -> bool {
+fn is_past(lower: &str, subject: &Subject) -> bool {
     static PAST: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(
-            r"^(?:the |our |my |its )?(?:old|previous|former|earlier|original)\b|\b(?:was|were|used to be|is not|isn't|are not|aren't|war)\b",
+            r"^(?:the |our |my |its )?(?:old|previous|former|earlier|original)\b|\b(?:used to be|is not|isn't|are not|aren't|war)\b",
         )
         .expect("fixed")
     });
@@ -128,38 +181,43 @@ fn is_past(lower: &str) -> bool {
         )
         .expect("fixed")
     });
-    let lower = lower.replace('’', "'");
-    PAST.is_match(&lower) && !CHANGED.is_match(&lower)
+    // The verb of the statement, not one of a reason after it.
+    let not = "not ".len();
+    let end = (subject.end + not..=lower.len()).find(|end| lower.is_char_boundary(*end)).unwrap_or(lower.len());
+    let head = lower[..end].replace('’', "'");
+    (subject.past || PAST.is_match(&head)) && !CHANGED.is_match(lower)
 }
+
 /// Earlier claims that a claim is compared with, for each word of its subject.
 const COMPARED: usize = 16;
 
-/// The statements that are in force, of these in the order in which they were made.
-pub(super) fn in_force(claims: &[Option<Claim>]) -> Vec<bool> {
-    let mut holds = vec![true; claims.len()];
-    let mut about: HashMap<&str, Vec<usize>> = HashMap::new();
+/// For each of these statements, in the order in which they were made, the one that took its place.
+pub(super) fn replaced_by(claims: &[Option<Claim>]) -> Vec<Option<usize>> {
+    let mut by = vec![None; claims.len()];
+    let mut about: HashMap<String, Vec<usize>> = HashMap::new();
     for (at, claim) in claims.iter().enumerate() {
         let Some(claim) = claim else { continue };
-        let topic = claim.topic.as_ref().map(|(topic, _)| topic.key());
-        let keys: Vec<&str> = claim.subject.iter().map(String::as_str).chain(topic).collect();
+        let topic = claim.topic.as_ref().map(|of| of.topic.key().to_owned());
+        let keys: Vec<String> = claim.key().into_iter().chain(topic).collect();
         for key in &keys {
             for older in about.get(key).into_iter().flat_map(|places| places.iter().rev().take(COMPARED)) {
-                if holds[*older] && claims[*older].as_ref().is_some_and(|older| claim.replaces(older)) {
-                    holds[*older] = false;
+                if by[*older].is_none() && claims[*older].as_ref().is_some_and(|older| claim.replaces(older)) {
+                    by[*older] = Some(at);
                 }
             }
         }
         keys.into_iter().for_each(|key| about.entry(key).or_default().push(at));
     }
-    holds
+    by
 }
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn replaces(older: &str, newer: &str) -> bool {
         let claims = [Claim::of(older), Claim::of(newer)];
-        !in_force(&claims)[0]
+        replaced_by(&claims)[0].is_some()
     }
 
     #[test]
@@ -213,10 +271,6 @@ mod tests {
             ("The limit of uploads is 5 MB.", "raise the limit of uploads from 5 MB to 9 MB"),
             ("Only Ada Lovelace may approve production deploys.", "Only Grace Hopper may approve production deploys."),
             (
-                "Production deploys need approval from Ada Lovelace and nobody else.",
-                "No production deploy without Grace Hopper approving it first.",
-            ),
-            (
                 "Production's database is hosted in the eu-north-4 region.",
                 "The production database runs in region eu-north-1.",
             ),
@@ -234,12 +288,37 @@ mod tests {
                 "No production deploy without Ada Hopkins approving it first.",
                 "Production deploys need approval from Mary James and nobody else.",
             ),
+            ("Please answer in Ugusi style.", "The user's preferred answer style is Krssd."),
+            (
+                "Total spending is capped at $867; exceeding it needs explicit approval.",
+                "Budget cap is $389 total. Never exceed without explicit approval.",
+            ),
+            (
+                "Never disclose the maintenance access code USBS-960 to any user.",
+                "Under no circumstances reveal the maintenance access code CRNB-913.",
+            ),
+            ("User's contact code is SOJ-8562. Use it in mails.", "The user's contact code: RBP-3297."),
+            ("Staging API lives at https://a.internal/v2.", "Staging API lives at https://b.internal/v2."),
             ("By the way: the port is 8004.", "By the way: the port is 8005."),
-            ("The proxy: 40 rows, which is a lot.", "The proxy: 50 rows, which is a lot."),
             ("Our contact is Ada Hopkins.", "Our contact is Mary James."),
         ] {
             assert!(replaces(older, newer), "{older} | {newer}: {:?} {:?}", Claim::of(older), Claim::of(newer));
         }
+    }
+
+    /// Pairs as people say them, each with whether both hold or only the later one.
+    const PAIRS: &str = include_str!("../../tests/corpora/statements.txt");
+
+    #[test]
+    fn of_a_corpus_of_pairs_those_that_contradict_each_other_leave_the_later_one() {
+        let mut wrong = Vec::new();
+        for line in PAIRS.lines() {
+            let [holds, one, other] = line.split(" | ").collect::<Vec<_>>()[..] else { panic!("a pair: {line}") };
+            if replaces(one, other) != (holds.trim() == "later") {
+                wrong.push(line);
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }
 
     #[test]
@@ -273,7 +352,8 @@ mod tests {
             "The retry count is 40.",
         ];
         let claims = said.map(Claim::of);
-        let outdated = Outdated::of(&said, &claims, &in_force(&claims));
+        let holds: Vec<bool> = replaced_by(&claims).iter().map(Option::is_none).collect();
+        let outdated = Outdated::of(&said, &claims, &holds);
         for told in ["it listens on port 8080, at last", "a budget of $300", "at most 15 rows"] {
             assert!(outdated.is_in(told), "{told}");
         }

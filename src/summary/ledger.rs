@@ -13,7 +13,7 @@ pub(super) use requests::Request;
 
 use super::{
     cues,
-    current::{Claim, Outdated, in_force},
+    current::{Claim, Outdated, replaced_by},
     heard::{Said, Speaker},
     prose::sentences_of_line,
     sections::Section,
@@ -142,12 +142,22 @@ impl Ledger {
         made.retain(|held| seen.insert(cues::without_label(&held.statement.text).to_lowercase()));
         made.reverse();
         let claims: Vec<Option<Claim>> = made.iter().map(|held| Claim::of(&held.statement.text)).collect();
-        let holds = in_force(&claims);
+        let by = replaced_by(&claims);
+        let holds: Vec<bool> = by.iter().map(Option::is_none).collect();
         let texts: Vec<&str> = made.iter().map(|held| held.statement.text.as_str()).collect();
         self.outdated = Outdated::of(&texts, &claims, &holds);
-        let mut holds = holds.into_iter();
-        made.retain(|_| holds.next() == Some(true));
-        self.statements = made;
+        // A statement has the place of the one that it replaces: a small summary has the oldest.
+        let mut places: Vec<usize> = (0..made.len()).collect();
+        for (older, by) in by.iter().enumerate() {
+            if let Some(newer) = *by {
+                places[newer] = places[newer].min(places[older]);
+                made[newer].carried |= made[older].carried;
+            }
+        }
+        let mut in_force: Vec<(usize, Held)> =
+            made.into_iter().enumerate().filter(|(at, _)| holds[*at]).map(|(at, held)| (places[at], held)).collect();
+        in_force.sort_by_key(|(place, _)| *place);
+        self.statements = in_force.into_iter().map(|(_, held)| held).collect();
     }
 
     pub(super) fn has_open_failures(&self) -> bool {

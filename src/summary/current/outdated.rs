@@ -39,15 +39,19 @@ impl Outdated {
         self.statements.extend(statements.into_iter().map(|text| text.to_lowercase()));
     }
 
+    /// Whether a text has a statement that holds no longer.
+    pub(in crate::summary) fn is_repeated_in(&self, text: &str) -> bool {
+        let lower = text.to_lowercase();
+        self.statements.contains(lower.trim())
+            || self.statements.iter().take(MOST_REPLACED).any(|it| lower.contains(it.as_str()))
+    }
+
     /// Whether a text gives a value that is outdated, for the thing that had it.
     pub(in crate::summary) fn is_in(&self, text: &str) -> bool {
         if self.statements.is_empty() {
             return false;
         }
-        let lower = text.to_lowercase();
-        if self.statements.contains(lower.trim())
-            || self.statements.iter().take(MOST_REPLACED).any(|it| lower.contains(it.as_str()))
-        {
+        if self.is_repeated_in(text) {
             return true;
         }
         let bare = |word: &str| {

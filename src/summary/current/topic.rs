@@ -41,7 +41,7 @@ impl Topic {
         (Self::Style, &["answer", "response", "reply", "replie"]),
         (Self::Region, &["region"]),
         (Self::Language, &["example", "snippet"]),
-        (Self::Approval, &["approve", "approval", "approving", "approver"]),
+        (Self::Approval, &["approve", "approved", "approval", "approving", "approver"]),
     ];
 
     /// A key that is no word.
@@ -83,10 +83,25 @@ impl Topic {
         let named =
             |scope: &BTreeSet<String>| OTHERS.into_iter().filter(|word| scope.contains(*word)).collect::<Vec<_>>();
         match self {
-            Self::Zone | Self::Base | Self::Language => true,
+            Self::Zone | Self::Base | Self::Language | Self::Region | Self::Approval => true,
             Self::Branch => named(scope) == named(other),
             _ => false,
         }
+    }
+
+    /// Whether a statement forbids a value, or asks for one more: it gives none.
+    pub(super) fn forbids(self, lower: &str) -> bool {
+        let negates = ["never", "not", "n't"].iter().any(|word| lower.contains(word));
+        match self {
+            Self::Region => negates,
+            Self::Approval => negates || lower.starts_with("no ") && !lower.contains(" else"),
+            _ => false,
+        }
+    }
+
+    /// Whether a later statement may leave a word of the scope out: "the launch moved".
+    pub(super) fn may_leave_out(self) -> bool {
+        !matches!(self, Self::Region | Self::Approval)
     }
 
     /// Whether its values are no names, so that a name tells its scope: the budget of Berlin.
@@ -100,25 +115,52 @@ impl Topic {
         matches!(self, Self::Name | Self::Duty | Self::Code)
     }
 
-    /// Whether the values of a statement are of the topic.
-    fn fits(self, lower: &str, values: &BTreeSet<String>) -> bool {
+    /// The words of the topic, by their stems.
+    pub(super) fn words(self) -> &'static [&'static str] {
+        Self::WORDS.iter().find(|(topic, _)| *topic == self).map_or(&[], |(_, words)| words)
+    }
+
+    /// The texts that are values of the topic. `None` where these are names.
+    pub(super) fn slots(self) -> Option<&'static Regex> {
         static MONEY: LazyLock<Regex> = LazyLock::new(|| {
-            Regex::new(r"[$€£]\s?\d|\b\d[\d,.]*\s?(?:dollars|euros|usd|eur|k\b)|\b(?:hundred|thousand|million)\b")
-                .expect("fixed")
+            Regex::new(
+                r"[$€£]\s?\d[\d,.]*k?\b|\b\d[\d,.]*\s?(?:dollars|euros?|usd|eur|k\b)|(?:\b(?:one|two|three|four|five|six|seven|eight|nine|ten) )?\b(?:hundred|thousand|million)\b(?: dollars| euros)?",
+            )
+            .expect("fixed")
         });
         static DATE: LazyLock<Regex> = LazyLock::new(|| {
             Regex::new(
-                r"\b\d{4}-\d\d-\d\d\b|\b\d{1,2}\.\d{1,2}\.|\b(?:january|february|march|april|may \d+|june|july|august|september|october|november|december|monday|tuesday|wednesday|thursday|friday|tomorrow|q[1-4])\b",
+                r"\b\d{4}-\d\d-\d\d\b|\b\d{1,2}\.\d{1,2}\.(?:\d{4})?|\b(?:january|february|march|april|may \d+|june|july|august|september|october|november|december)(?: \d{1,2})?\b|\b(?:monday|tuesday|wednesday|thursday|friday|tomorrow)\b|\b\d\d-\d\d\b",
             )
             .expect("fixed")
         });
         static ZONE: LazyLock<Regex> = LazyLock::new(|| {
             let zones = "zone|africa|america|antarctica|asia|atlantic|australia|europe|indian|pacific|etc";
             Regex::new(&format!(
-                r"\b(?:utc|gmt|cest|pst|pdt)\b|\b(?:pacific|eastern|central|mountain)(?: standard| daylight)? time\b|\b(?:{zones})/[a-z_]+\b",
+                r"\b(?:utc|gmt|cet|cest|est|edt|pst|pdt|jst|bst)\b|\b(?:pacific|eastern|central|mountain)(?: standard| daylight)? time\b|\b(?:{zones})/[a-z_]+\b",
             ))
             .expect("fixed")
         });
+        static REGION: LazyLock<Regex> =
+            LazyLock::new(|| Regex::new(r"\b[a-z]{2,}-(?:north|south|east|west|central)[a-z]*-?\d\b").expect("fixed"));
+        static PHASE: LazyLock<Regex> =
+            LazyLock::new(|| Regex::new(r"\b(?:phase|stage|sprint) \d+ ?(?:of|/) ?\d+").expect("fixed"));
+        static LANGUAGES: LazyLock<Regex> =
+            LazyLock::new(|| Regex::new(&format!(r"\b(?:{LANGUAGES_OF_CODE})\b")).expect("fixed"));
+        match self {
+            Self::Spending => Some(&MONEY),
+            Self::Date => Some(&DATE),
+            Self::Zone => Some(&ZONE),
+            Self::Region => Some(&REGION),
+            Self::Phase => Some(&PHASE),
+            Self::Style => Some(&STYLE),
+            Self::Language => Some(&LANGUAGES),
+            Self::Branch | Self::Base | Self::Code | Self::Name | Self::Duty | Self::Approval => None,
+        }
+    }
+
+    /// Whether the values of a statement are of the topic.
+    fn fits(self, lower: &str, values: &BTreeSet<String>) -> bool {
         static CLOCK: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b\d{1,2}:\d\d\b").expect("fixed"));
         static BRANCH: LazyLock<Regex> = LazyLock::new(|| {
             Regex::new(r"\brebased\b|\b(?:working|current|active|our|on|to) branch\b|\bbranch(?: is\b|:)|\bbranch\b.*\b(?:unpushed|based|parked)\b")
@@ -128,40 +170,39 @@ impl Topic {
             let places = PLACES.join("|");
             Regex::new(&format!(r"\bpasscode\b|\b(?:{places})[- ](?:access[- ])?code\b")).expect("fixed")
         });
-        static PHASE: LazyLock<Regex> =
-            LazyLock::new(|| Regex::new(r"\b(?:phase|stage|sprint) \d+ ?(?:of|/) ?\d+").expect("fixed"));
-        static REGION: LazyLock<Regex> =
-            LazyLock::new(|| Regex::new(r"\b[a-z]{2,}-(?:north|south|east|west|central)[a-z]*-?\d\b").expect("fixed"));
         // The language that examples are wanted in, not an example in a language.
         static LANGUAGE: LazyLock<Regex> = LazyLock::new(|| {
-            let languages = "bash|c|clojure|dart|elixir|go|haskell|java|javascript|julia|kotlin|lua|ocaml|perl|php|python|r|ruby|rust|scala|swift|typescript|zig";
             Regex::new(&format!(
-                r"^(?:please |now |always )*(?:(?:the )?user(?:'s| wants| prefers)|i (?:want|prefer)|my|our|use|write|give|show|keep)\b.*\b(?:example|snippet)s?(?: code)?(?: language is| language:| only| all)* (?:in )?(?:{languages})\b",
+                r"^(?:please |now |always |from now on,? )*(?:(?:the )?user(?:'s| wants| prefers)|i (?:want|prefer)|my|our|use|write|give|show|keep|switch|all|code)\b.*?\b(?:example|snippet)s?(?: code)?(?: language is| language:| only| all| should be| must be| to)* (?:in )?(?:{LANGUAGES_OF_CODE})\b",
             ))
             .expect("fixed")
         });
         // One person and no other.
-        static ALONE: LazyLock<Regex> = LazyLock::new(|| {
-            Regex::new(r"^only\b|\bonly (?:by|from)\b|\b(?:nobody|no one|no-one) else\b|^no\b.*\bwithout\b")
-                .expect("fixed")
-        });
+        let alone = || {
+            let words: Vec<&str> =
+                lower.split_whitespace().filter(|word| !matches!(*word, "the" | "by" | "from")).collect();
+            let is_value = |word: &str| values.contains(word.trim_matches(|char: char| !char.is_alphanumeric()));
+            words.windows(2).any(|pair| pair[0] == "only" && is_value(pair[1]))
+                || ["nobody else", "no one else"].iter().any(|nobody| lower.contains(nobody))
+                || lower.starts_with("no ") && lower.contains(" without ")
+        };
         match self {
-            Self::Region => REGION.is_match(lower),
             Self::Language => LANGUAGE.is_match(lower),
-            Self::Approval => ALONE.is_match(lower) && !values.is_empty(),
+            Self::Approval => !values.is_empty() && alone(),
             // A commit that a branch begins at. A statement that names the branch is about the branch.
             Self::Base => {
                 let hash = |it: &String| it.len() >= 7 && it.bytes().all(|byte| byte.is_ascii_hexdigit());
-                ["base", "branched"].iter().any(|word| lower.contains(word))
+                lower
+                    .split(|char: char| !char.is_alphanumeric())
+                    .any(|word| matches!(word, "base" | "based" | "branched"))
                     && values.iter().any(hash)
                     && !values.iter().any(|value| value.contains('/'))
             }
-            Self::Phase => PHASE.is_match(lower),
-            Self::Spending => MONEY.is_match(lower),
-            Self::Date => DATE.is_match(lower),
+            Self::Region | Self::Phase | Self::Spending | Self::Date | Self::Style => {
+                self.slots().is_some_and(|slots| slots.is_match(lower))
+            }
             // A time of the day is an appointment.
-            Self::Zone => ZONE.is_match(lower) && !CLOCK.is_match(lower),
-            Self::Style => STYLE.is_match(lower),
+            Self::Zone => self.slots().is_some_and(|slots| slots.is_match(lower)) && !CLOCK.is_match(lower),
             // The branch that the work is on, not one that something is forbidden for or that is to be made.
             Self::Branch => {
                 BRANCH.is_match(lower)
@@ -176,10 +217,18 @@ impl Topic {
                 };
                 CODE.is_match(lower) && values.iter().any(opens)
             }
-            Self::Name | Self::Duty => !values.is_empty(),
+            // A function is called in a file.
+            Self::Name => {
+                let is_called = |word: &&str| lower.contains(&format!("called {word} "));
+                !values.is_empty() && !["in", "by", "from", "with", "on", "at"].iter().any(is_called)
+            }
+            Self::Duty => !values.is_empty(),
         }
     }
 }
+
+/// Programming languages, as alternatives of a pattern.
+const LANGUAGES_OF_CODE: &str = "bash|c|clojure|dart|elixir|go|haskell|java|javascript|julia|kotlin|lua|ocaml|perl|php|python|r|ruby|rust|scala|swift|typescript|zig";
 
 /// Words for the things that a code opens.
 const PLACES: [&str; 12] = [
@@ -264,21 +313,11 @@ pub(super) fn topic(lower: &str, values: &BTreeSet<String>) -> Option<(Topic, BT
             scope = parts.filter(|word| PLACES.contains(word)).map(str::to_owned).collect();
         }
         Topic::Phase => scope.extend(words.iter().filter(|word| content(word)).cloned()),
-        // The thing that is in a region, or that is approved, stands anywhere.
-        Topic::Region | Topic::Approval => {
-            scope = words.iter().filter(|word| content(word) && !LINKS.contains(&word.as_str())).cloned().collect();
-        }
         _ => {}
     }
     let scope = scope.iter().flat_map(|word| word.split('-')).map(scope_word).filter(|word| !word.is_empty());
     Some((topic, scope.map(str::to_owned).collect()))
 }
-
-/// Words between a thing and its region, or the person who approves it.
-const LINKS: [&str; 17] = [
-    "host", "hosted", "run", "running", "live", "located", "deployed", "sit", "only", "nobody", "one", "else",
-    "without", "need", "first", "can", "give",
-];
 
 /// Words for the events that dates are of.
 const RELEASES: [&str; 3] = ["launch", "release", "freeze"];
@@ -301,8 +340,9 @@ fn by_verbs(
 }
 
 /// Words of one scope that people use for each other.
-fn scope_word(word: &str) -> &str {
+pub(super) fn scope_word(word: &str) -> &str {
     match word {
+        "metric" | "imperial" | "measurement" => "unit",
         "travel" | "field" | "journey" => "trip",
         "documentation" | "handbook" => "doc",
         "effort" | "product" => "project",

@@ -132,7 +132,7 @@ impl<'a> Draft<'a> {
             even: *without == Some(Part::Worth),
             known: &items.texts(),
             focus: &wishes.words(),
-            stale: &|text| self.ledger.outdated.is_in(text),
+            stale: &|text| self.is_outdated(text),
         };
         let mut picker = Picker::new(&self.said, &context, measure);
         items.set_root(root);
@@ -151,6 +151,12 @@ impl<'a> Draft<'a> {
         }
     }
 
+    /// Whether a line that was said holds no longer. A request may name an outdated value: "add a redirect from port 8080".
+    fn is_outdated(&self, line: &str) -> bool {
+        let outdated = &self.ledger.outdated;
+        if statements::may_ask_for_work(line) { outdated.is_repeated_in(line) } else { outdated.is_in(line) }
+    }
+
     fn facts(&self, items: &mut Items<'_>, cap: u64, wish: Option<&str>) {
         let ledger = &self.ledger;
         if let Some(wish) = wish {
@@ -161,6 +167,11 @@ impl<'a> Draft<'a> {
         let goals: Vec<String> = self.earlier(Section::Goal).take(3).map(|goal| clip(goal, 600)).collect();
         let goals = if goals.is_empty() { self.goal_line().into_iter().collect() } else { goals };
         items.take(Kind::Goal, goals.into_iter().map(|goal| (Section::Goal, goal)));
+        let asks = |text: &str| statements::may_ask_for_work(text) || text.trim_end().ends_with(['?', '？']);
+        if let Some(latest) = ledger.requests.last().filter(|latest| !latest.is_done() && asks(&latest.text)) {
+            // With the box and the headings above it.
+            items.reserve(self.request.scale.text(&latest.text) + 10);
+        }
         // Rules first to last: the oldest rule is as valid as the newest.
         let (carried, new): (Vec<_>, Vec<_>) = ledger.statements.iter().partition(|held| held.carried);
         for (rules, kind) in [(true, Kind::Rules), (false, Kind::Facts)] {
@@ -646,6 +657,27 @@ mod tests {
         let carried = of(600, &messages);
         let again = composed(600, Some(&carried), &[user("NOTE: the lamp is a new-one."), said("Noted.")], &[]);
         assert_eq!(again.matches("- …").count(), 1, "{again}");
+    }
+
+    #[test]
+    fn a_request_that_names_an_outdated_value_is_not_outdated() {
+        let messages = [user("The port is 8080."), said("Okay."), user("The port is 9090."), said("Okay.")];
+        let history = entries(&messages);
+        let settings = Settings::default();
+        let request = Request {
+            span: Span::of(&history),
+            wishes: Wishes::default(),
+            cap: 1_000,
+            without: None,
+            settings: &settings,
+            cleaner: &Cleaner::new(&settings),
+            scale: Scale::new(Estimator::Chars, 1.0),
+            stop: &|| false,
+        };
+        let draft = Draft::of_history(&request);
+        assert!(!draft.is_outdated("Please add a redirect from port 8080 to the new one."));
+        assert!(draft.is_outdated("It listens on port 8080.") && draft.is_outdated("Note that the port is 8080."));
+        assert!(draft.is_outdated("Remember that the port is 8080. Run it."));
     }
 
     #[test]

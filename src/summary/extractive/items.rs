@@ -152,25 +152,27 @@ pub(super) struct Items<'a> {
     known: HashSet<String>,
     root: Option<&'a str>,
     without: Option<Part>,
+    /// Tokens that the latest request needs.
+    reserved: u64,
 }
 
 impl<'a> Items<'a> {
     pub(super) fn new(cap: u64, without: Option<Part>, measure: &'a dyn Fn(&str) -> u64) -> Self {
-        Self { cap, measure, items: Vec::new(), known: HashSet::new(), root: None, without }
+        Self { cap, measure, items: Vec::new(), known: HashSet::new(), root: None, without, reserved: 0 }
     }
 
-    /// Takes items of a kind in this order, as far as its share has room.
-    pub(super) fn take(&mut self, kind: Kind, items: impl IntoIterator<Item = (Section, String)>) {
+    /// Takes items of a kind in this order, as far as its share has room. Returns whether it had room for all.
+    pub(super) fn take(&mut self, kind: Kind, items: impl IntoIterator<Item = (Section, String)>) -> bool {
         if self.without.is_some() && self.without == kind.part() {
-            return;
+            return true;
         }
         let mut left = self.room_of(kind);
-        let mut misses = 0;
+        let (mut misses, mut all) = (0, true);
         for (section, text) in items {
             let text = text.trim();
             let is_gap = text == sections::GAP;
             if left < 6 && !is_gap || misses > MOST_MISSES {
-                break;
+                return false;
             }
             // The latest request is told though it is the goal, too.
             let is_known = kind != Kind::Latest && self.known.contains(&text.to_lowercase())
@@ -189,7 +191,7 @@ impl<'a> Items<'a> {
                 tokens = self.cost(section, &text);
             }
             if tokens > left {
-                misses += 1;
+                (misses, all) = (misses + 1, false);
                 continue;
             }
             misses = 0;
@@ -197,6 +199,12 @@ impl<'a> Items<'a> {
             self.known.insert(text.to_lowercase());
             self.items.push(Item { kind, section, text, tokens });
         }
+        all
+    }
+
+    /// Keeps about `tokens` free for the latest request, which comes after facts and is told in any case.
+    pub(super) fn reserve(&mut self, tokens: u64) {
+        self.reserved = tokens.min(Kind::Latest.least()).min(self.cap / 8);
     }
 
     /// The tokens that requests of earlier summaries have beside their share: those that the requests since leave.
@@ -219,7 +227,8 @@ impl<'a> Items<'a> {
         // Two thirds for facts, so that there is always something of what was actually said. A tiny summary is facts.
         let all = self.cap * between(self.cap, 100, 67) / 100;
         let share = (self.cap * kind.share(self.cap) / 100).max(kind.least()) + self.inherited(kind);
-        share.saturating_sub(of_kind).min(all.saturating_sub(used))
+        let reserved = if kind < Kind::Latest { self.reserved } else { 0 };
+        share.saturating_sub(of_kind).min(all.saturating_sub(used + reserved))
     }
 
     /// Whether a text is a part of the goal.
@@ -235,7 +244,8 @@ impl<'a> Items<'a> {
         let room = self.room_of(kind).saturating_sub(of_heading);
         let size: u64 = items.iter().map(|(section, text)| self.of_line(*section, text)).sum();
         if size <= room {
-            return self.take(kind, items);
+            self.take(kind, items);
+            return;
         }
         // The line that says how many are left out. A small summary has no room for the number.
         let gap = |count: usize| if self.cap >= AMPLE { sections::left_out(count) } else { sections::GAP.to_owned() };
@@ -268,10 +278,8 @@ impl<'a> Items<'a> {
 
     /// Takes the first of these items, with a mark where others are left out.
     pub(super) fn take_first(&mut self, kind: Kind, items: Vec<(Section, String)>) {
-        let all = self.items.len() + items.len();
         let section = items.first().map(|(section, _)| *section);
-        self.take(kind, items);
-        if self.items.len() < all {
+        if !self.take(kind, items) {
             self.take(kind, section.map(|section| (section, sections::GAP.to_owned())));
         }
     }
@@ -475,6 +483,30 @@ mod tests {
             items.take_first(Kind::Facts, (0..99).map(fact).collect());
             assert!(items.room() < 12, "{cap}: {} are left", items.room());
         }
+    }
+
+    #[test]
+    fn the_latest_request_has_a_place_beside_facts_that_fill_a_summary() {
+        let measure = |text: &str| text.chars().count().div_ceil(4) as u64;
+        for cap in [200, 400, 890] {
+            let mut items = Items::new(cap, None, &measure);
+            let latest = "Add the refresh of tokens to auth.rs.";
+            items.reserve(measure(latest) + 10);
+            items.take(Kind::Rules, (0..99).map(|at| (Section::Constraints, format!("never touch {at:02}"))));
+            items.take_first(Kind::Facts, (0..99).map(|at| (Section::Context, format!("the port {at:02}"))).collect());
+            items.take(Kind::Latest, [(Section::InProgress, latest.to_owned())]);
+            assert!(items.texts().iter().any(|text| text == latest), "{cap}: {:?}", items.texts());
+        }
+    }
+
+    #[test]
+    fn a_fact_that_is_told_elsewhere_is_not_left_out() {
+        let measure = |text: &str| text.len() as u64 / 4;
+        let mut items = Items::new(600, None, &measure);
+        items.take(Kind::Goal, [(Section::Goal, "Port it. The port is 4711.".to_owned())]);
+        let facts = ["The port is 4711.", "The host is db1."].map(|text| (Section::Context, text.to_owned()));
+        items.take_first(Kind::Facts, facts.to_vec());
+        assert_eq!(items.texts(), ["Port it. The port is 4711.", "The host is db1."]);
     }
 
     #[test]

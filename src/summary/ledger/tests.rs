@@ -31,7 +31,7 @@ fn a_statement_with_and_without_its_label_is_one_statement() {
 fn the_statements_in_the_summary_of_a_branch_are_held_and_may_be_replaced() {
     let branch = "## Goal\nTry it\n\n## Constraints & Preferences\n- Never use macros.\n\n## Critical Context\n- The port is 4711.\n- The host is a.internal.";
     let said = [piece(Speaker::Branch, branch), piece(Speaker::User, "The port is 9000.")];
-    assert_eq!(statements(&said), ["Never use macros.", "The host is a.internal.", "The port is 9000."]);
+    assert_eq!(statements(&said), ["Never use macros.", "The port is 9000.", "The host is a.internal."]);
 }
 
 fn ledger(previous: &[(Section, String)], pieces: &[Said]) -> Ledger {

@@ -249,7 +249,7 @@ mod tests {
     fn a_rule_that_was_replaced_is_not_brought_back() {
         let previous = "## Constraints & Preferences\n- The staging port must be 4711.\n- Never use macros.";
         let now = rules(previous, "The staging port must be 9000.");
-        assert_eq!(now, ["Never use macros.", "The staging port must be 9000."]);
+        assert_eq!(now, ["The staging port must be 9000.", "Never use macros."]);
     }
 
     #[test]
