@@ -105,8 +105,9 @@ impl Told {
                 .rest
                 .iter()
                 .filter(|word| !is_preposition(word))
-                .eq(older.rest.iter().filter(|word| !is_preposition(word))),
-            false => self.rest == older.rest,
+                .eq(older.whole.iter().filter(|word| !is_preposition(word))),
+            // An older statement with one more fact stays.
+            false => self.rest == older.whole,
         };
         same && self.kind == older.kind && (changes || !self.several && !older.several)
     }

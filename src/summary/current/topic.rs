@@ -91,7 +91,8 @@ impl Topic {
 
     /// Whether a statement forbids a value, or asks for one more: it gives none.
     pub(super) fn forbids(self, lower: &str) -> bool {
-        let negates = ["never", "not", "n't"].iter().any(|word| lower.contains(word));
+        let is_not = |word: &str| matches!(word, "never" | "not") || word.ends_with("n't");
+        let negates = lower.split_whitespace().any(is_not);
         match self {
             Self::Region => negates,
             Self::Approval => negates || lower.starts_with("no ") && !lower.contains(" else"),
