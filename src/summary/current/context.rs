@@ -10,11 +10,11 @@ use super::{
 use regex::Regex;
 use std::{borrow::Cow, collections::BTreeSet, sync::LazyLock};
 
-/// Words that say nothing of what a statement is about.
+/// Words that say nothing of what a statement is about, by their stems.
 const STOP: &[&str] = &[
     "a",
     "all",
-    "always",
+    "alway",
     "an",
     "and",
     "any",
@@ -29,7 +29,6 @@ const STOP: &[&str] = &[
     "currently",
     "do",
     "doe",
-    "does",
     "every",
     "for",
     "from",
@@ -42,7 +41,6 @@ const STOP: &[&str] = &[
     "in",
     "is",
     "it",
-    "its",
     "just",
     "keep",
     "let",
@@ -94,8 +92,6 @@ const STOP: &[&str] = &[
     "you",
     "actually",
     "correction",
-    "changed",
-    "moved",
     "belong",
     "own",
     "der",
@@ -108,7 +104,7 @@ const STOP: &[&str] = &[
     "unsere",
 ];
 
-/// Words that say nothing of the scope of a topic: its verbs, and other words for it.
+/// Words that say nothing of the scope of a topic, by their stems: its verbs, and other words for it.
 fn neutral(topic: Topic) -> &'static [&'static str] {
     match topic {
         Topic::Spending => &[
@@ -131,13 +127,10 @@ fn neutral(topic: Topic) -> &'static [&'static str] {
             "than",
             "under",
             "without",
-            "at",
             "allowed",
         ],
         Topic::Date => &["fixed", "land", "move", "past", "plan", "scheduled", "target"],
-        Topic::Zone => {
-            &["another", "clock", "display", "other", "put", "report", "reported", "show", "statu", "status"]
-        }
+        Topic::Zone => &["another", "clock", "display", "other", "put", "report", "reported", "show", "status"],
         Topic::Duty => &["engineer", "handle", "handling", "owner", "person", "rotation"],
         Topic::Branch => &[
             "active",
@@ -155,7 +148,7 @@ fn neutral(topic: Topic) -> &'static [&'static str] {
         ],
         Topic::Base => &["base", "based", "branch", "branched", "work"],
         Topic::Phase => &["progress"],
-        Topic::Style => &["em-dash", "em-dashe", "em", "dash", "dashe", "give"],
+        Topic::Style => &["em", "dash", "dashe", "give"],
         Topic::Code => &[
             "circumstance",
             "under",
@@ -163,7 +156,6 @@ fn neutral(topic: Topic) -> &'static [&'static str] {
             "done",
             "longer",
             "old",
-            "previou",
             "previous",
             "retired",
             "reveal",
@@ -171,7 +163,6 @@ fn neutral(topic: Topic) -> &'static [&'static str] {
             "rotation",
             "share",
             "shared",
-            "code",
             "work",
         ],
         Topic::Name => &["internal", "internally", "refer", "name"],
@@ -249,7 +240,8 @@ fn has_any(clause: &str, values: &BTreeSet<String>) -> bool {
     clause.split_whitespace().any(|word| values.contains(bare(word)))
 }
 
-fn bare(word: &str) -> &str {
+/// A word without the marks around it.
+pub(super) fn bare(word: &str) -> &str {
     word.trim_matches(|char: char| !char.is_alphanumeric() && !matches!(char, '$' | '€'))
 }
 
@@ -267,6 +259,7 @@ fn words(topic: Topic, text: &str, values: &BTreeSet<String>) -> BTreeSet<String
     let is_slot = slots(topic, &tokens, values);
     let words = tokens.iter().zip(is_slot).filter(|(_, is_slot)| !is_slot).map(|(word, _)| stem(word));
     let is_topic = |word: &String| topic.words().contains(&word.as_str());
+    // "On-call" is one word of its topic. Other words count by their parts.
     let words = words.filter(|word| !is_topic(word));
     let words = words.flat_map(|word| word.split('-').map(str::to_owned).collect::<Vec<_>>());
     let says = |word: &String| {
@@ -276,11 +269,7 @@ fn words(topic: Topic, text: &str, values: &BTreeSet<String>) -> BTreeSet<String
             && !is_topic(word)
             && !neutral(topic).contains(&word.as_str())
     };
-    words
-        .filter(says)
-        .map(|word| scope_word(&word).to_owned())
-        .filter(|word| !neutral(topic).contains(&word.as_str()))
-        .collect()
+    words.filter(says).map(|word| scope_word(&word).to_owned()).collect()
 }
 
 /// The words that are values of a topic with names: those after a word that introduces them. Other names tell the scope.

@@ -1,6 +1,6 @@
 //! Values that hold no longer, as texts mention them.
 
-use super::{Claim, subject::stem};
+use super::{Claim, context::bare, subject::stem};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Statements that are looked for inside of longer texts.
@@ -54,12 +54,9 @@ impl Outdated {
         if self.is_repeated_in(text) {
             return true;
         }
-        let bare = |word: &str| {
-            word.trim_matches(|char: char| !char.is_alphanumeric() && char != '$' && char != '€').to_lowercase()
-        };
         let mut words = None;
         text.split_whitespace().any(|word| {
-            let Some(others) = self.values.get(&bare(word)) else { return false };
+            let Some(others) = self.values.get(&bare(word).to_lowercase()) else { return false };
             let words =
                 words.get_or_insert_with(|| text.to_lowercase().split_whitespace().map(stem).collect::<BTreeSet<_>>());
             others.is_empty() || others.intersection(words).next().is_some()

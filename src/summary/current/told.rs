@@ -1,6 +1,9 @@
 //! The value that a statement without a topic tells of its subject.
 
-use super::{context::clauses, subject::Subject};
+use super::{
+    context::{bare, clauses},
+    subject::Subject,
+};
 use std::collections::BTreeSet;
 
 /// The words after the verb.
@@ -52,19 +55,17 @@ const EMPTY: [&str; 20] = [
 ];
 
 /// Words before a value that tell how it belongs to its subject.
-const PREPOSITIONS: [&str; 28] = [
+const PREPOSITIONS: [&str; 27] = [
     "at", "on", "in", "for", "from", "to", "with", "by", "of", "under", "below", "above", "near", "behind", "per",
-    "am", "um", "in", "bei", "mit", "für", "von", "à", "en", "pour", "de", "gegen", "zu",
+    "am", "um", "bei", "mit", "für", "von", "à", "en", "pour", "de", "gegen", "zu",
 ];
 
 impl Told {
     /// The end of a sentence in small letters, after its verb, with these values.
     pub(super) fn of(subject: &Subject, said: &str, values: &BTreeSet<String>) -> Self {
-        let bare = |word: &str| {
-            word.trim_matches(|char: char| !char.is_alphanumeric() && !matches!(char, '$' | '€')).to_owned()
+        let words_of = |text: &str| -> Vec<String> {
+            text.split_whitespace().map(bare).filter(|word| !word.is_empty()).map(str::to_owned).collect()
         };
-        let words_of =
-            |text: &str| -> Vec<String> { text.split_whitespace().map(bare).filter(|word| !word.is_empty()).collect() };
         let clause = clauses(said).next().unwrap_or(said);
         let words = words_of(clause);
         let is_value = |word: &String| values.contains(word);
@@ -75,10 +76,7 @@ impl Told {
         let is_empty = |word: &&String| EMPTY.contains(&word.as_str());
         // "Allergic to X", "the contact at Y", "in charge of room 5": there may be another.
         let content = before.iter().position(|word| !is_preposition(&word) && !is_empty(&word));
-        let relates = before
-            .iter()
-            .rposition(|word| is_preposition(&word))
-            .is_some_and(|at| content < Some(at) && content.is_some());
+        let relates = content.is_some_and(|at| before[at..].iter().any(|word| is_preposition(&word)));
         let is_number = value.iter().all(|word| kind(word) == Kind::Number);
         let of_verb = match subject.verb {
             "has" | "uses" | "runs on" | "must be" | "are" => !is_number,
